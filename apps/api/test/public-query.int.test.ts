@@ -10,6 +10,7 @@ import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { aForm } from './isolation-cases.ts'
 import { freshEmail, type Operation, operationsOf, startTestApi } from './testing.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 let operations: Operation[]
@@ -27,7 +28,7 @@ async function findValidPaths(): Promise<Record<string, string>> {
   const list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
   const contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
-  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: new Date() }
+  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: timestampNow() }
   const recipient = { campaignId: newId('cmp'), contactId: contact.id }
   const tracked = trackHtml(
     '<a href="https://example.com/">x</a>',

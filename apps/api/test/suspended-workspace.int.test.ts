@@ -7,6 +7,7 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { expectError, freshEmail, operationsOf, startTestApi } from './testing.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -33,7 +34,7 @@ beforeAll(async () => {
   const contactId = Id('con').parse(contact.id)
   await api.create(`/lists/${list.id}/subscribers`, workspace.key, { contactId, status: 'PENDING' })
   const path = (url: string) => url.replace(api.config.PUBLIC_URL, '')
-  links.confirm = path(confirmationUrl(ctx(), { listId: list.id, contactId, email, issuedAt: new Date() }))
+  links.confirm = path(confirmationUrl(ctx(), { listId: list.id, contactId, email, issuedAt: timestampNow() }))
   links.unsubscribe = path(unsubscribeUrl(ctx(), { listId: list.id, contactId, email }))
   await suspendWorkspace(ctx())
 })

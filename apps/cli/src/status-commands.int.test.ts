@@ -14,6 +14,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { expect, test } from 'vitest'
 import { runCommandLine, runForJson } from './testing.ts'
+import { timestampAt } from '@rapport/core/kernel/validation.ts'
 
 const database = useTestDatabase()
 const show = async (...words: string[]) => (await runCommandLine(database.url, words)).stdout
@@ -101,9 +102,9 @@ test('webhook failing lists enabled webhooks that fail, without the secrets of U
   await createTestContact(ctx)
   await database.pool.query(`update deliveries set status = 'FAILED', error = 'HTTP 503' where webhook_id in (
     select id from webhooks where url like '%hidden%')`)
-  const pausedUntil = new Date(Date.now() + 60_000)
+  const pausedUntil = timestampAt(Date.now() + 60_000)
   await setHealth(ctx, old.id, { ...createFailingPeriod(30, 12), pausedUntil })
-  const lastFailureAt = new Date(Date.now() - 25 * 3_600_000)
+  const lastFailureAt = timestampAt(Date.now() - 25 * 3_600_000)
   await setHealth(ctx, silent.id, { ...createFailingPeriod(60, 12), lastFailureAt })
   await setHealth(ctx, recent.id, createFailingPeriod(0.9, 12))
   await setHealth(ctx, disabled.id, createFailingPeriod(30, 12))
@@ -121,7 +122,7 @@ test('webhook failing lists enabled webhooks that fail, without the secrets of U
         failureCount: 12,
         lastFailureAt: expect.any(String),
         lastError: 'HTTP 503',
-        pausedUntil: pausedUntil.toISOString(),
+        pausedUntil,
       },
       expect.objectContaining({ webhookId: foreign.id, failureCount: 3, lastError: null, pausedUntil: null }),
     ],

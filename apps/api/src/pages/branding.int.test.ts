@@ -14,6 +14,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { aForm } from '../../test/isolation-cases.ts'
 import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const browser = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }
 
@@ -29,7 +30,7 @@ async function findVisitorPages(): Promise<[string, string][]> {
   const list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
   const contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
-  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: new Date() }
+  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: timestampNow() }
   const ctx = api.ctx(workspace.id)
   const [confirm, leave, preferences] = [
     confirmationUrl(ctx, link),

@@ -10,6 +10,7 @@ import { expect, test } from 'vitest'
 import { aForm } from '../../test/isolation-cases.ts'
 import { readEverything } from '../../test/isolation-workspace.ts'
 import { freshEmail, startTestApi } from '../../test/testing.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 
@@ -35,7 +36,7 @@ async function prepare() {
   const html = trackHtml('<a href="https://example.com/">x</a>', tracking)
   const [click = '', pixel = ''] = html.match(/(?<=https:\/\/crm\.example\.com)\/public\/[^"]+/g) ?? []
   const pathOf = (url: string) => url.replace('https://crm.example.com', '')
-  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: new Date() }
+  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: timestampNow() }
   const requests: [string, string, unknown, number, number][] = [
     ['GET', `/f/${form}`, undefined, 200, 404],
     ['GET', `/f/${form}/thanks`, undefined, 200, 404],

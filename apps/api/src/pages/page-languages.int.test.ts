@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type ApiResponse, freshEmail, password, startTestApi } from '../../test/testing.ts'
 import { pageTexts } from './page-language.ts'
 import { listTexts } from './texts/list-texts.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -48,7 +49,7 @@ beforeAll(async () => {
   const verifyEmail = `/verify-email?token=${await api.tokenMailedTo(workspace.email)}`
   await api.call('POST', '/auth/forgot-password', { body: { email: workspace.email } })
   paths = {
-    confirm: withoutOrigin(confirmationUrl(api.ctx(workspace.id), { ...link, issuedAt: new Date() })),
+    confirm: withoutOrigin(confirmationUrl(api.ctx(workspace.id), { ...link, issuedAt: timestampNow() })),
     unsubscribe: withoutOrigin(unsubscribeUrl(api.ctx(workspace.id), link)),
     preferences: withoutOrigin(preferencesUrl(api.ctx(workspace.id), { contactId: other.id, email: other.email })),
     test: withoutOrigin(testUnsubscribeUrl(api.ctx(workspace.id), list.id)),

@@ -8,6 +8,7 @@ import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { readEverything } from '../../test/isolation-workspace.ts'
 import { countStatuses, freshEmail, startTestApi, type TestWorkspace } from '../../test/testing.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -59,7 +60,7 @@ test('a token that is mixed, cut, or of another link opens no page and changes n
   const foreign = await createPerson(await api.signUp())
   const ctx = api.ctx(workspace.id)
   const link = { listId: ada.list.id, contactId: ada.contact.id, email: ada.contact.email }
-  const issuedAt = new Date()
+  const issuedAt = timestampNow()
   const tokens = [
     ...[16, 40, 100].map((position) => mixTokens(eve.token, ada.token, position)),
     mixTokens(foreign.token, ada.token, 60),

@@ -4,6 +4,7 @@ import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { expectError, freshEmail, startTestApi, type Call } from '../../test/testing.ts'
+import { type Timestamp, timestampNow, timestampAt } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -15,13 +16,13 @@ beforeEach(async () => {
   list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
   contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
-  confirmPath = confirmPathOf(new Date())
+  confirmPath = confirmPathOf(timestampNow())
   const link = { listId: list.id, contactId: contact.id, email: contact.email }
   leavePath = withoutOrigin(unsubscribeUrl(api.ctx(workspace.id), link))
 })
 
 const withoutOrigin = (url: string) => url.replace('https://crm.example.com', '')
-function confirmPathOf(issuedAt: Date) {
+function confirmPathOf(issuedAt: Timestamp) {
   const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt }
   return withoutOrigin(confirmationUrl(api.ctx(workspace.id), link))
 }
@@ -198,15 +199,15 @@ test('only a confirmation link issued after an opt-out can undo it', async () =>
   await post(leavePath)
   expect(await post(confirmPath)).toMatchObject({ status: 400 })
   expect(await readStatus()).toBe('UNSUBSCRIBED')
-  expect(await post(confirmPathOf(new Date(Date.now() + 1_000)))).toMatchObject({ status: 200 })
+  expect(await post(confirmPathOf(timestampAt(Date.now() + 1_000)))).toMatchObject({ status: 200 })
   expect(await readStatus()).toBe('SUBSCRIBED')
 })
 
 test('a confirmation link expires after 7 days, an unsubscribe link never', async () => {
   const day = 86_400_000
   const [fresh, old] = [
-    confirmPathOf(new Date(Date.now() - 7 * day + 60_000)),
-    confirmPathOf(new Date(Date.now() - 7 * day - 1)),
+    confirmPathOf(timestampAt(Date.now() - 7 * day + 60_000)),
+    confirmPathOf(timestampAt(Date.now() - 7 * day - 1)),
   ]
   for (const method of ['GET', 'POST']) {
     expect(await api.call(method, old, { headers: browser })).toMatchObject({ status: 400 })

@@ -4,6 +4,7 @@ import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -14,7 +15,7 @@ beforeEach(async () => {
   const list = await api.create<List>('/lists', workspace.key, { name: 'A & B' })
   contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
-  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: new Date() }
+  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: timestampNow() }
   const ctx = api.ctx(workspace.id)
   confirmPath = confirmationUrl(ctx, link).replace('https://crm.example.com', '')
   leavePath = unsubscribeUrl(ctx, link).replace('https://crm.example.com', '')

@@ -1,15 +1,16 @@
 /** The names of backups in their folder, and the files that later backups remove. */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Timestamp } from '@rapport/core/kernel/validation.ts'
 
 /** After the name of the database. */
 const ownName = /^(\d{8}T\d{6}Z)\.dump(\.age)?(\.partial)?$/
 
 /** "20270131T040000Z": in the order of time. */
-const formatTime = (time: Date) => time.toISOString().replaceAll(/[-:]|\.\d+/g, '')
+const formatTime = (time: Timestamp) => time.replaceAll(/[-:]|\.\d+/g, '')
 
 /** "rapport-20270131T040000Z.dump". The name of a database may contain characters that the name of a file may not. */
-export const backupName = (database: string, createdAt: Date, { isEncrypted }: { isEncrypted: boolean }) =>
+export const backupName = (database: string, createdAt: Timestamp, { isEncrypted }: { isEncrypted: boolean }) =>
   `${encodeURIComponent(database)}-${formatTime(createdAt)}.dump${isEncrypted ? '.age' : ''}`
 
 /** The name of a file until it is complete and, on request, verified. */
@@ -20,7 +21,11 @@ export const removeLeftovers = (directory: string, database: string) =>
   removeOwnFiles({ directory, database }, (name) => name.endsWith(partialName('')))
 
 /** Removes the backups of this database from before this time. Returns their names. */
-export function removeExpired(directory: string, database: string, { before }: { before: Date }): Promise<string[]> {
+export function removeExpired(
+  directory: string,
+  database: string,
+  { before }: { before: Timestamp },
+): Promise<string[]> {
   const limit = formatTime(before)
   return removeOwnFiles({ directory, database }, (_name, createdAt) => createdAt < limit)
 }

@@ -19,6 +19,7 @@ import { openDumpSource } from './dump-source.ts'
 import { prepareFolder, syncFolder } from './folder.ts'
 import { verifyBackup } from './verify-backup.ts'
 import { writeDump } from './write-dump.ts'
+import { timestampAt } from '@rapport/core/kernel/validation.ts'
 
 export interface BackupOptions {
   directory: string | undefined
@@ -84,7 +85,7 @@ async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<Creat
   const durationMs = Math.round(performance.now() - startedAt)
   const { createdAt } = session
   await record(job, { fileName: name, bytes, durationMs, isEncrypted, isVerified: verify, createdAt })
-  const before = new Date(createdAt.getTime() - (keepDays ?? 0) * 86_400_000)
+  const before = timestampAt(Date.parse(createdAt) - (keepDays ?? 0) * 86_400_000)
   const removed = keepDays === undefined ? [] : await removeExpired(directory, session.database, { before })
   return { file, bytes, durationMs, isEncrypted, isVerified: verify, removed }
 }

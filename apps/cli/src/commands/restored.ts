@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { formatCount } from '../terminal.ts'
+import { timestampAt } from '@rapport/core/kernel/validation.ts'
 
 export const restored = defineCommand({
   options: z.strictObject({
@@ -20,7 +21,7 @@ export const restored = defineCommand({
   ].join('\n'),
   async run(cli, { before, json }) {
     const counts = await withDatabase(cli, ({ db }) =>
-      interruptRestoredWork(db, before === undefined ? undefined : new Date(before)),
+      interruptRestoredWork(db, before === undefined ? undefined : timestampAt(new Date(before))),
     )
     cli.terminal.print(json ? JSON.stringify(counts) : formatInterruptedWork(counts))
     return exitCodes.success

@@ -4,6 +4,7 @@ import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { deregisterWorker, recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { expect, test } from 'vitest'
 import { createClocksCheck } from './clocks.ts'
+import { timestampAt } from '@rapport/core/kernel/validation.ts'
 
 const database = useTestDatabase()
 
@@ -36,7 +37,7 @@ test.each([
   [-3_600_000, ['fail: a worker on HOST is 3600 s behind PostgreSQL']],
 ])('a worker with a clock that is off by %d ms is found', async (aheadMs, expected) => {
   const workerId = uuidOf(newId('bat'))
-  await recordHeartbeat(database.db, workerId, new Date(Date.now() + aheadMs))
+  await recordHeartbeat(database.db, workerId, timestampAt(Date.now() + aheadMs))
   const found = (await findAt(0)).map(({ level, message }) => `${level}: ${message}`)
   const ofWorkers = found.filter((text) => text.includes('worker')).map((text) => text.replace(hostname(), 'HOST'))
   expect(ofWorkers).toEqual(expected)

@@ -17,7 +17,7 @@ export const visitorsCheck: Check = {
         .slice(0, maxListed)
         .map(({ workspaceId, name, count, since }) =>
           warn(
-            `${workspaceId} "${name}": ${formatCount(count)} emails that visitors asked for wait, since ${since?.toISOString()}`,
+            `${workspaceId} "${name}": ${formatCount(count)} emails that visitors asked for wait, since ${since}`,
             'See RapportMailsWithheld in docs/operations.md.',
           ),
         ),

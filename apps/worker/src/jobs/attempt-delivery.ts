@@ -5,6 +5,7 @@ import type { TakenDelivery } from '@rapport/core/webhooks/drain/take-deliveries
 import type { Logger } from 'pino'
 import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
 import type { Connections, HttpOutcome } from '../webhook-delivery/outbound-http.ts'
+import { type Timestamp, timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const unsignedError = 'Not sent: the secret of the webhook cannot be decrypted with SECRET_KEY'
 
@@ -63,7 +64,7 @@ async function attempt(
     parent: delivery.traceparent,
     attributes: { 'http.request.method': 'POST', 'server.address': new URL(receiver.url).host },
   })
-  const attemptedAt = new Date()
+  const attemptedAt = timestampNow()
   if (span) headers['traceparent'] = span.traceparent
   const outcome = toOutcome(await connections.post(receiver.url, { headers, body }), attemptedAt)
   const attributes = outcome.responseStatus === null ? {} : { 'http.response.status_code': outcome.responseStatus }
@@ -80,7 +81,7 @@ const withoutAttempt = (status: 'FAILED' | 'PENDING', error: string): DeliveryOu
   error,
 })
 
-function toOutcome({ status, body, error, durationMs }: HttpOutcome, attemptedAt: Date): DeliveryOutcome {
+function toOutcome({ status, body, error, durationMs }: HttpOutcome, attemptedAt: Timestamp): DeliveryOutcome {
   return {
     status: error === null ? 'SUCCEEDED' : 'FAILED',
     attemptedAt,

@@ -190,7 +190,7 @@ describe('a receiver that refuses connections', () => {
   /** How long the pause was when it began; 0 without one. */
   const pauseSeconds = async () => {
     const { pausedUntil, lastFailureAt } = (await readHealth(ctx, webhookId)) ?? {}
-    return pausedUntil && lastFailureAt ? (pausedUntil.getTime() - lastFailureAt.getTime()) / 1_000 : 0
+    return pausedUntil && lastFailureAt ? (Date.parse(pausedUntil) - Date.parse(lastFailureAt)) / 1_000 : 0
   }
   const setPause = (seconds: number) =>
     database.pool.query(`update webhook_health set paused_until = $2 where webhook_id = $1`, [

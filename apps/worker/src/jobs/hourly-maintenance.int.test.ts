@@ -13,6 +13,7 @@ import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { addTestDomain, publishRecords } from '@rapport/testing/network/sending-domains.ts'
 import { createTestDeps } from '../../test/fixtures.ts'
 import { runHourlyMaintenance } from './hourly-maintenance.ts'
+import { timestampAt } from '@rapport/core/kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -44,7 +45,7 @@ test('warns about failing webhooks, disables others, and logs each', async () =>
 test('checks sending domains daily, PENDING ones hourly, and logs what changes', async () => {
   const dns = await startNameServer({ denyUnknown: true })
   const settings = { ...deps.settings, dnsServers: [dns.address] }
-  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 60 * 60 * 1000)
+  const hoursAgo = (hours: number) => timestampAt(Date.now() - hours * 60 * 60 * 1000)
   const added = await addTestDomain(ctx, 'new.example')
   const lost = await addTestDomain(ctx, 'lost.example', { status: 'VERIFIED', checkedAt: hoursAgo(25) })
   const pending = await addTestDomain(ctx, 'pending.example', { checkedAt: hoursAgo(1) })

@@ -1,6 +1,5 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, getActorId } from '../request/context.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type IdOf, type IdPrefix, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -94,6 +93,6 @@ function toAuditEntry(row: AuditRow): AuditEntry {
     details: row.details,
     address: row.address,
     requestId: row.requestId,
-    createdAt: toTimestamp(row.createdAt),
+    createdAt: row.createdAt,
   }
 }

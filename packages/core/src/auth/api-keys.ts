@@ -5,7 +5,6 @@ import { byId, lockById } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { notFound } from '../kernel/errors.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -14,6 +13,7 @@ import { apiKeys, type Role, roles } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from './auth.schema.ts'
 import { lockActor } from './lock-actor.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
@@ -35,7 +35,7 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
       createdBy: await lockActor(ctx),
       expiresAt: input.expiresAt,
       lastUsedAt: null,
-      createdAt: new Date(),
+      createdAt: timestampNow(),
     }
     await ctx.db
       .insert(apiKeys)
@@ -138,8 +138,8 @@ export function toApiKey(row: ApiKeyRow): ApiKey {
     role: row.role,
     prefix: row.prefix,
     createdBy: row.createdBy,
-    expiresAt: toTimestampOrNull(row.expiresAt),
-    lastUsedAt: toTimestampOrNull(row.lastUsedAt),
-    createdAt: toTimestamp(row.createdAt),
+    expiresAt: row.expiresAt,
+    lastUsedAt: row.lastUsedAt,
+    createdAt: row.createdAt,
   }
 }

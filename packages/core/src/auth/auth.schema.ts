@@ -8,6 +8,7 @@ import {
   Timestamp,
   TimestampInput,
   LinkToken,
+  timestampNow,
 } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -158,7 +159,7 @@ export const ApiKeyInput = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the key.'),
     role: z.enum(['VIEWER', 'MEMBER', 'ADMIN']).default('MEMBER').describe('The role of the key, at most your own.'),
-    expiresAt: EmptyAsNull(TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must be in the future'))
+    expiresAt: EmptyAsNull(TimestampInput.refine((moment) => moment > timestampNow(), 'must be in the future'))
       .default(null)
       .describe('When the key stops working. `null` or empty if it does not expire.'),
   })

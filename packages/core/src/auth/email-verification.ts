@@ -90,7 +90,7 @@ export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<Outg
   const isUnverified = and(eq(users.id, id), isNull(users.emailVerifiedAt))
   if ((await ctx.db.$count(users, isUnverified)) === 0) return undefined
   // Uses the creation time of the mail, so that a retry contains the same link.
-  const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), mail.createdAt.getTime()])
+  const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), Date.parse(mail.createdAt)])
   const language = await readMailLanguage(ctx, mail)
   const texts = mailTexts[language.language].verification
   return renderServiceMail(ctx, mail, {

@@ -4,6 +4,7 @@ import { auditEntries, members, type Role, users, workspaces } from '../db/schem
 import type { UserId, WorkspaceId } from '../kernel/ids.ts'
 import type { User } from './auth.schema.ts'
 import { toUser } from './users.ts'
+import { type Timestamp } from '../kernel/validation.ts'
 
 export interface UserOverview extends User {
   /** The last login in the audit log; null if it has none. */
@@ -49,7 +50,7 @@ async function withWorkspaces(db: Db, page: (typeof users.$inferSelect)[]): Prom
   const lastLogins = await readLastLogins(db, memberships)
   return page.map((user) => ({
     ...toUser(user),
-    lastLoginAt: lastLogins.get(user.id)?.toISOString() ?? null,
+    lastLoginAt: lastLogins.get(user.id) ?? null,
     workspaces: (workspacesOf.get(user.id) ?? []).map(({ id, name, role }) => ({ id, name, role })),
   }))
 }
@@ -58,8 +59,8 @@ async function withWorkspaces(db: Db, page: (typeof users.$inferSelect)[]): Prom
 async function readLastLogins(
   db: Db,
   memberships: readonly { userId: UserId; id: WorkspaceId }[],
-): Promise<Map<UserId, Date>> {
-  const lastLogins = new Map<UserId, Date>()
+): Promise<Map<UserId, Timestamp>> {
+  const lastLogins = new Map<UserId, Timestamp>()
   for (const { id, userId } of memberships) {
     const { workspaceId, actorId, action, createdAt } = auditEntries
     const [login] = await db

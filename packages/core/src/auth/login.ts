@@ -6,7 +6,7 @@ import type { Db } from '../db/client.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
+import { normalizeEmail, timestampNow, timestampAt } from '../kernel/validation.ts'
 import { startOfText } from '../kernel/values/text.ts'
 import { members, sessions, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
@@ -34,7 +34,13 @@ export async function signUp(
   return inAccountTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const { email, name } = input
-    const row = await createUser(ctx, { email, name, passwordHash, verificationMailedAt: new Date(), by: 'sign_up' })
+    const row = await createUser(ctx, {
+      email,
+      name,
+      passwordHash,
+      verificationMailedAt: timestampNow(),
+      by: 'sign_up',
+    })
     const workspace = await createWorkspace(db, input.workspaceName ?? defaultWorkspaceName(input))
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
@@ -106,10 +112,10 @@ export async function purgeSessions(db: Db): Promise<number> {
 async function openSession(ctx: Ctx, user: User, workspace: Workspace): Promise<Session> {
   const id = newId('ses')
   const token = newToken('rps')
-  const expiresAt = new Date(Date.now() + sessionDays * 24 * 60 * 60 * 1000)
+  const expiresAt = timestampAt(Date.now() + sessionDays * 24 * 60 * 60 * 1000)
   await ctx.db
     .insert(sessions)
     .values({ id, tokenHash: hashToken(token), workspaceId: workspace.id, userId: user.id, expiresAt })
   await audit(ctx, 'session.created', { subjectId: id })
-  return { token, expiresAt: toTimestamp(expiresAt), user, workspace }
+  return { token, expiresAt, user, workspace }
 }

@@ -3,7 +3,6 @@ import { and, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import type { SessionId, WorkspaceId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -11,6 +10,7 @@ import { members, sessions, workspaces } from '../db/schema/index.ts'
 import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
 import { toWorkspace } from '../workspaces/workspaces.ts'
 import { noUserId } from './users.ts'
+import { type Timestamp } from '../kernel/validation.ts'
 
 /** Returns a page of the open sessions of the current user, in all workspaces. Empty for an API key. */
 export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<OpenSession>> {
@@ -37,8 +37,8 @@ export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<
     id: row.id,
     workspaceId: row.workspaceId,
     current: row.id === current,
-    expiresAt: toTimestamp(row.expiresAt),
-    createdAt: toTimestamp(row.createdAt),
+    expiresAt: row.expiresAt,
+    createdAt: row.createdAt,
   }))
   return { ...page, data }
 }
@@ -76,7 +76,7 @@ export async function listOwnWorkspaces(ctx: Ctx, query: WorkspaceQuery): Promis
 interface OwnWorkspaceRow {
   workspace: typeof workspaces.$inferSelect
   id: WorkspaceId
-  createdAt: Date
+  createdAt: Timestamp
   role: OwnWorkspace['role']
 }
 

@@ -5,7 +5,6 @@ import { onConstraint } from '../db/database-errors.ts'
 import { lockUniqueValue } from '../db/distribution/conflicts.ts'
 import { conflict } from '../kernel/errors.ts'
 import { idOf, newId, nilUuid, type UserId } from '../kernel/ids.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { User } from './auth.schema.ts'
 import { members, users } from '../db/schema/index.ts'
 
@@ -104,7 +103,7 @@ export function toUser(row: Omit<typeof users.$inferSelect, 'passwordHash'>): Us
     id: row.id,
     email: row.email,
     name: row.name,
-    emailVerifiedAt: toTimestampOrNull(row.emailVerifiedAt),
-    createdAt: toTimestamp(row.createdAt),
+    emailVerifiedAt: row.emailVerifiedAt,
+    createdAt: row.createdAt,
   }
 }

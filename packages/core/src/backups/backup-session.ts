@@ -6,6 +6,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz } from '../db/statements/sql-types.ts'
 import { openConnection } from './connection.ts'
 import { type DatabaseContents, lockTables, readContents } from './database-contents.ts'
+import { type Timestamp } from '../kernel/validation.ts'
 
 export interface BackupSession {
   readonly database: string
@@ -13,7 +14,7 @@ export interface BackupSession {
   /** As PostgreSQL shows it: "18.4". */
   readonly version: string
   /** The time of the snapshot, by the clock of the server. */
-  readonly createdAt: Date
+  readonly createdAt: Timestamp
   /** For `pg_dump --snapshot`. Valid until it is released. */
   readonly snapshot: string
   /** The extensions to dump; null for all. */

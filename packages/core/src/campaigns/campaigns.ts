@@ -6,7 +6,6 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CampaignId, type ContactId, newId, type SegmentId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
@@ -23,6 +22,7 @@ import { checkTemplates } from './templates/check-templates.ts'
 import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export type CampaignRow = Omit<typeof campaigns.$inferSelect, 'bodyBytes'>
 export type SummaryRow = Omit<CampaignRow, 'html' | 'text'>
@@ -39,7 +39,7 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
   await checkNewSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
   if (input.segmentId) await checkSegmentId(ctx, input.segmentId)
-  const now = new Date()
+  const now = timestampNow()
   const campaign: CampaignRow = {
     workspaceId: ctx.workspaceId,
     id: newId('cmp'),
@@ -235,9 +235,9 @@ export function toCampaignSummary(row: SummaryRow): CampaignSummary {
     trackClicks: row.trackClicks,
     queued: row.queued,
     pauseReason: row.pauseReason,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
-    sentAt: toTimestampOrNull(row.sentAt),
-    completedAt: toTimestampOrNull(row.completedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    sentAt: row.sentAt,
+    completedAt: row.completedAt,
   }
 }

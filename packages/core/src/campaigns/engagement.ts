@@ -10,6 +10,7 @@ import type { Bounce } from '../mail/bounces/classify-bounce.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
+import { type Timestamp } from '../kernel/validation.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]
@@ -72,7 +73,7 @@ export async function recordBounce(ctx: Ctx, recipient: RecipientKey, bounce: Bo
 }
 
 /** When a worker first claimed the recipient, to send the mail. */
-export async function findMailedAt(ctx: Ctx, recipient: RecipientKey): Promise<Date | undefined> {
+export async function findMailedAt(ctx: Ctx, recipient: RecipientKey): Promise<Timestamp | undefined> {
   const [row] = await ctx.db
     .select({ createdAt: campaignRecipients.createdAt })
     .from(campaignRecipients)
@@ -81,7 +82,7 @@ export async function findMailedAt(ctx: Ctx, recipient: RecipientKey): Promise<D
 }
 
 /** When the mails of campaigns were sent to a contact, and to the contacts that were merged into it. */
-export async function listMailedAt(ctx: Ctx, contactId: ContactId): Promise<Date[]> {
+export async function listMailedAt(ctx: Ctx, contactId: ContactId): Promise<Timestamp[]> {
   const rows = await ctx.db
     .select({ createdAt: campaignRecipients.createdAt })
     .from(campaignRecipients)

@@ -24,6 +24,7 @@ import { type ClaimedBatch, claimRecipients, finishBatch, recordRecipientOutcome
 import { deleteList } from '../lists/delete-list.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
 import { releaseClaim } from '../work/claims.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -273,7 +274,7 @@ describe('a retry', () => {
 
 test('updatedAt never goes back, as the clocks of processes may differ', async () => {
   const { id, batches } = await start(1)
-  const ahead = new Date(Date.now() + 60_000)
+  const ahead = timestampAt(Date.now() + 60_000)
   const setAhead = (campaignId: CampaignId) =>
     database.db.update(campaigns).set({ updatedAt: ahead }).where(eq(campaigns.id, campaignId))
   await setAhead(id)
@@ -287,7 +288,7 @@ test('updatedAt never goes back, as the clocks of processes may differ', async (
   await sendCampaign(ctx, draft.id)
   const found = await Promise.all([id, draft.id].map((one) => readCampaign(ctx, one)))
   expect(found.map(({ status, updatedAt }) => [status, updatedAt])).toEqual([
-    ['SENT', ahead.toISOString()],
-    ['SENDING', ahead.toISOString()],
+    ['SENT', ahead],
+    ['SENDING', ahead],
   ])
 })

@@ -36,6 +36,7 @@ import {
 import { findRateProblem } from './guard/find-rate-problem.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Stops sending. Pending recipients stay pending until the campaign is resumed. `reason` is set if a worker pauses the
@@ -62,7 +63,7 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     requireStatus(campaign, ['PAUSED'], 'resumed')
     await requireSenderOf(ctx, campaign)
     await requeueWork(ctx, await findOpenBatches(ctx, id))
-    const accepted = (await findRateProblem(ctx, id)) !== undefined && { ratesAcceptedAt: new Date() }
+    const accepted = (await findRateProblem(ctx, id)) !== undefined && { ratesAcceptedAt: timestampNow() }
     return toCampaign(await saveStatus(ctx, campaign, { status: 'SENDING', pauseReason: null, ...accepted }))
   })
 }

@@ -4,7 +4,7 @@ import { campaignRecipients, contacts } from '../db/schema/index.ts'
 import { composedStatement } from '../db/statements/named-statement.ts'
 import { nullable, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { invalidField } from '../kernel/errors.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/validation.ts'
 import { type CampaignId, type ContactId, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -34,7 +34,7 @@ function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} ${query.status ?? ''}`,
     query,
-    key: { column: sql`r.created_at`, type: 'timestamptz', valueOf: (row) => toTimestampOrNull(row.createdAt) ?? '' },
+    key: { column: sql`r.created_at`, type: 'timestamptz', valueOf: (row) => row.createdAt ?? '' },
     id: { column: sql`r.contact_id`, valueOf: (row) => row.contactId },
     read: ({ after = sql`true`, orderBy, limit }) =>
       readRows(ctx, {
@@ -149,13 +149,13 @@ export function toCampaignRecipient(
     email: row.email,
     status: status === null || status === 'SENDING' || status === 'WAITING' ? 'PENDING' : status,
     error: row.error,
-    createdAt: toTimestampOrNull(row.createdAt) ?? campaign.sentAt ?? toTimestamp(new Date()),
-    endedAt: toTimestampOrNull(row.endedAt),
-    openedAt: toTimestampOrNull(row.openedAt),
-    clickedAt: toTimestampOrNull(row.clickedAt),
-    unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),
-    bouncedAt: toTimestampOrNull(row.bouncedAt),
-    complainedAt: toTimestampOrNull(row.complainedAt),
+    createdAt: row.createdAt ?? campaign.sentAt ?? timestampNow(),
+    endedAt: row.endedAt,
+    openedAt: row.openedAt,
+    clickedAt: row.clickedAt,
+    unsubscribedAt: row.unsubscribedAt,
+    bouncedAt: row.bouncedAt,
+    complainedAt: row.complainedAt,
     bounceClass: row.bounceClass,
     bounceCode: row.bounceCode,
   }

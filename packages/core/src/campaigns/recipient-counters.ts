@@ -3,6 +3,7 @@ import { campaignRecipients } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { int, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Returns a CTE that updates the recipient counters of batches. `changedCte` is the name of an earlier CTE in the same
@@ -36,7 +37,7 @@ export async function interruptRecipients(
   batchUuid: string,
   error: string,
 ): Promise<number> {
-  const [interrupted] = await interruptBatch(db, { workspaceId, batchUuid, error, now: new Date() })
+  const [interrupted] = await interruptBatch(db, { workspaceId, batchUuid, error, now: timestampNow() })
   return interrupted?.count ?? 0
 }
 

@@ -42,6 +42,7 @@ import {
 } from './sending-report/reviewed-campaign.ts'
 import { checkTemplates } from './templates/check-templates.ts'
 import { templateFields } from './templates/template-sources.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /** One job sends one batch. A small batch finishes soon; a large batch keeps the number of jobs low. */
 const batchSize = 200
@@ -58,7 +59,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reviewed?: Reviewed
   return inTransaction(ctx, async (ctx) => {
     await requireVerifiedOwner(ctx)
     const limit = await lockMailQuota(ctx)
-    const now = new Date()
+    const now = timestampNow()
     const [draft] = await ctx.db
       .update(campaigns)
       .set({ status: 'SENDING', sentAt: now, updatedAt: timeAtLeast(campaigns.updatedAt, now) })

@@ -38,6 +38,7 @@ import { interruptRecipients, updateRecipientCounters } from './recipient-counte
 import { campaignSent } from './campaign-events.ts'
 import type { TrackingLevels } from '../consent/tracking/tracking-level.ts'
 import { type TrackingPolicy, trackRecipients } from './tracking/track-recipients.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /** A batch that a job has claimed. `isCanceled`: the campaign is CANCELED, so the job skips the recipients. */
 export interface ClaimedBatch {
@@ -152,7 +153,7 @@ const toBatchParams = (ctx: Ctx, claim: Claim) => ({
   workspaceId: ctx.workspaceId,
   batchUuid: claim.id,
   token: latestToken(claim),
-  now: new Date(),
+  now: timestampNow(),
 })
 
 /**
@@ -201,7 +202,7 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 're
 
 /** Completes the campaign, which may be PAUSED, if all of its batches are DONE. */
 async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryRow | undefined> {
-  const now = new Date()
+  const now = timestampNow()
   const [completed] = await ctx.db
     .update(campaigns)
     .set({

@@ -10,6 +10,7 @@ import { lockAddresses, type LockMode, type Moments } from './address-locks.ts'
 import type { SubscriptionState } from './derive-status.ts'
 import { emailKeyOf, hashEmail, hashEmails, type Hashing } from './hash-email.ts'
 import { combine, coversList, createSuppressedError, keyOf, repeat, type SuppressionRow } from './suppression-rows.ts'
+import { timestampNow, timestampAt, type Timestamp } from '../kernel/validation.ts'
 
 export interface AddressedContact {
   id: ContactId
@@ -159,7 +160,7 @@ export async function requireNotSuppressed(ctx: Ctx, email: string, listId?: Lis
 export interface Statement extends Pick<SuppressionRow, 'listId' | 'reason' | 'source'> {
   email: string
   /** The date in a file. Default: now. */
-  at?: Date | undefined
+  at?: Timestamp | undefined
   /** Undefined or null keeps the former note. */
   note?: string | null | undefined
   actorId?: string | null
@@ -186,7 +187,7 @@ export function say(
     createdAt: records.now,
     firstSaidAt: moment,
     saidAt: moment,
-    undoableUntil: undoableForMs === undefined ? null : new Date(records.now.getTime() + undoableForMs),
+    undoableUntil: undoableForMs === undefined ? null : timestampAt(Date.parse(records.now) + undoableForMs),
     contactId: null,
   }
   const key = keyOf(added)
@@ -221,7 +222,7 @@ export function newSubscription(
     confirmedAt: null,
     consent: null,
     unsubscribedAt: null,
-    createdAt: new Date(),
+    createdAt: timestampNow(),
     ...given,
   }
 }

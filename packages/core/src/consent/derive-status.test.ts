@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import { newId } from '../kernel/ids.ts'
 import { deriveStatus, hasLeft, isDatedBy, type SubscriptionState } from './derive-status.ts'
 import type { Reason, SuppressionRow } from './suppression-rows.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
 const listId = newId('lst')
-const [first, second] = [new Date('2026-01-01'), new Date('2026-02-01')]
+const [first, second] = [timestampAt('2026-01-01'), timestampAt('2026-02-01')]
 const state = (given: Partial<SubscriptionState> = {}): SubscriptionState => ({
   workspaceId: newId('wsp'),
   listId,

@@ -1,6 +1,7 @@
 /** The status of a subscription, from its own status and what stands against the address of its contact. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { subscriptions } from '../db/schema/index.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 import { coversList, isByPerson, type Reason, type SuppressionRow } from './suppression-rows.ts'
 
 export type SubscriptionState = typeof subscriptions.$inferSelect
@@ -29,12 +30,11 @@ export function isRowLost(state: Ending, rows: readonly SuppressionRow[]): boole
 export const isDatedBy = (
   { unsubscribedAt }: Pick<Ending, 'unsubscribedAt'>,
   { firstSaidAt, createdAt }: SuppressionRow,
-): boolean =>
-  unsubscribedAt !== null && [firstSaidAt, createdAt].some((at) => at.getTime() === unsubscribedAt.getTime())
+): boolean => unsubscribedAt !== null && [firstSaidAt, createdAt].includes(unsubscribedAt)
 
 interface Cause {
   status: SubscriptionState['status']
-  at: Date | null
+  at: Timestamp | null
 }
 
 /** What ends the subscription: the first that applies in the table of the schema. */
@@ -51,7 +51,7 @@ export function findCause(subscription: SubscriptionState, rows: readonly Suppre
   return blocks.length > 0 ? { status: 'UNSUBSCRIBED', at: earliest(blocks) } : undefined
 }
 
-const earliest = (moments: readonly Date[]) => new Date(Math.min(...moments.map((moment) => moment.getTime())))
+const earliest = (moments: readonly Timestamp[]) => moments.toSorted()[0] ?? null
 
 interface Change {
   rows: readonly SuppressionRow[]

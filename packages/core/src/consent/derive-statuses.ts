@@ -92,11 +92,7 @@ function listChanges(
     const wasRemoved = before !== undefined && isBackFromRemoval(before, state)
     const isNamed = !before || widens(base)
     const after = { ...state, ...deriveStatus(base, { rows, withdrawn, former, wasRemoved, isNamed }) }
-    if (
-      state !== stored ||
-      after.status !== stored?.status ||
-      after.unsubscribedAt?.getTime() !== stored.unsubscribedAt?.getTime()
-    )
+    if (state !== stored || after.status !== stored?.status || after.unsubscribedAt !== stored.unsubscribedAt)
       changes.push({ before, after })
   }
   return changes.toSorted((one, other) => (toKey(one.after) < toKey(other.after) ? -1 : 1))
@@ -104,9 +100,7 @@ function listChanges(
 
 /** Whether a removal ended the subscription, and the own status says so no more. */
 const isBackFromRemoval = (before: SubscriptionState, { ownStatus }: SubscriptionState) =>
-  before.ownStatus === 'REMOVED' &&
-  ownStatus !== 'REMOVED' &&
-  before.ownStatusAt.getTime() === before.unsubscribedAt?.getTime()
+  before.ownStatus === 'REMOVED' && ownStatus !== 'REMOVED' && before.ownStatusAt === before.unsubscribedAt
 
 /** As if it were open: whatever stands ends it. */
 const toNew = (state: SubscriptionState): SubscriptionState => ({

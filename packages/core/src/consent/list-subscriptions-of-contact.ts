@@ -17,7 +17,7 @@ export async function listSubscriptionsOfContact(
   const page = await readPage<Row>(ctx, {
     name: `subscriptions ${contactId}`,
     query: { ...query, sort: 'createdAt' },
-    key: { column: subscriptions.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt.toISOString() },
+    key: { column: subscriptions.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt },
     id: { column: subscriptions.listId, valueOf: (row) => row.listId },
     read: ({ after, orderBy, limit }) =>
       ctx.db

@@ -5,6 +5,7 @@
 import type { Consent } from '../db/schema/index.ts'
 import type { FormId, ImportId, SuppressionId } from '../kernel/ids.ts'
 import { type Ctx, getActorId } from '../request/context.ts'
+import { type Timestamp, timestampNow } from '../kernel/validation.ts'
 
 /** How a contact consents. `API`, `IMPORT` and `ADDRESS_CHANGED`: a user or API key reports it. */
 export interface ConsentSource {
@@ -20,7 +21,7 @@ export interface ConsentSource {
 
 /** When and from which address the contact consented elsewhere, as the file of an import says. */
 export interface ReportedConsent {
-  at?: Date | undefined
+  at?: Timestamp | undefined
   address?: string | undefined
 }
 
@@ -34,7 +35,7 @@ export function givenConsent(ctx: Ctx, email: string, source: ConsentSource): Co
   return {
     ...consent,
     doubleOptIn: false,
-    confirmedAt: at?.toISOString() ?? consent.at,
+    confirmedAt: at ?? consent.at,
     ...((at || address) && { address: address ?? consent.address, claimed: true }),
   }
 }
@@ -43,7 +44,7 @@ export function givenConsent(ctx: Ctx, email: string, source: ConsentSource): Co
 export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource): Consent {
   return {
     method: source.method,
-    at: new Date().toISOString(),
+    at: timestampNow(),
     email,
     address: reportedMethods.includes(source.method) ? null : addressOf(ctx),
     formId: source.formId ?? null,
@@ -77,10 +78,15 @@ export function withConfirmation(ctx: Ctx, email: string, proofs: readonly Conse
 /** The proof of an opt-out that a user or API key reports. */
 export function operatorProof(
   ctx: Ctx,
-  { email, note, at, suppressionId }: { email: string; note: string | null; at: Date; suppressionId: SuppressionId },
+  {
+    email,
+    note,
+    at,
+    suppressionId,
+  }: { email: string; note: string | null; at: Timestamp; suppressionId: SuppressionId },
 ): Consent {
   const proof = requestedConsent(ctx, email, { method: 'OPERATOR' })
-  return { ...proof, at: at.toISOString(), address: null, doubleOptIn: false, note, suppressionId }
+  return { ...proof, at, address: null, doubleOptIn: false, note, suppressionId }
 }
 
 function addressOf({ address }: Ctx): string | null {

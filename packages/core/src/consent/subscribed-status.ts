@@ -10,6 +10,7 @@ import { qualify } from '../db/statements/qualify.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { activityAt, contacts } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * The first of these statuses that any subscription of the contact has, except subscriptions to deleted lists. Without
@@ -41,7 +42,7 @@ const subscribedStatus = (ctx: Ctx) => sql`coalesce((
 export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus(ctx), ...activityAt(new Date()) })
+    .set({ emailSubscribedStatus: subscribedStatus(ctx), ...activityAt(timestampNow()) })
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
 }
 
@@ -51,7 +52,7 @@ export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly Con
     .update(contacts)
     .set({
       emailSubscribedStatus: subscribedStatus(ctx),
-      updatedAt: timeAtLeast(contacts.updatedAt, new Date()),
+      updatedAt: timeAtLeast(contacts.updatedAt, timestampNow()),
     })
     .where(
       and(

@@ -1,6 +1,5 @@
 import { and, eq, getTableColumns, type SQL } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import type { SubscriptionKey } from './consent-records.ts'
 import type { Subscription } from './subscriptions.schema.ts'
@@ -29,8 +28,8 @@ export function toSubscription(row: SubscriptionRow): Subscription {
     listId: row.listId,
     status: row.status,
     source: row.source,
-    confirmedAt: toTimestampOrNull(row.confirmedAt),
-    unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),
-    createdAt: toTimestamp(row.createdAt),
+    confirmedAt: row.confirmedAt,
+    unsubscribedAt: row.unsubscribedAt,
+    createdAt: row.createdAt,
   }
 }

@@ -11,6 +11,7 @@
 import { suppressionReasons, type suppressions } from '../db/schema/index.ts'
 import { type AppError, conflict } from '../kernel/errors.ts'
 import type { ListId } from '../kernel/ids.ts'
+import { timestampAt, type Timestamp } from '../kernel/validation.ts'
 
 export type SuppressionRow = typeof suppressions.$inferSelect
 export type Reason = SuppressionRow['reason']
@@ -60,11 +61,11 @@ export function combine(one: SuppressionRow, other: SuppressionRow): Suppression
 }
 
 /** A statement that is said again at `at`: the date in a file never moves it back, any other word moves it forward. */
-export function repeat(row: SuppressionRow, at: Date, isDated: boolean): SuppressionRow {
-  const next = isDated ? at : later(at, new Date(row.saidAt.getTime() + 1))
+export function repeat(row: SuppressionRow, at: Timestamp, isDated: boolean): SuppressionRow {
+  const next = isDated ? at : later(at, timestampAt(Date.parse(row.saidAt) + 1))
   if (next <= row.saidAt && at >= row.firstSaidAt) return row
   return { ...row, firstSaidAt: earlier(row.firstSaidAt, at), saidAt: later(row.saidAt, next) }
 }
 
-const earlier = (one: Date, other: Date) => (one < other ? one : other)
-const later = (one: Date, other: Date) => (one > other ? one : other)
+const earlier = (one: Timestamp, other: Timestamp) => (one < other ? one : other)
+const later = (one: Timestamp, other: Timestamp) => (one > other ? one : other)

@@ -1,6 +1,5 @@
 import { getTableColumns } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Contact } from './contacts.schema.ts'
 
 const { searchText: _, ...columns } = getTableColumns(contacts)
@@ -22,10 +21,10 @@ export function toContact(row: ContactRow): Contact {
     customFieldValues: sortByKey(row.customFieldValues),
     tags: row.tags,
     emailSubscribedStatus: row.emailSubscribedStatus,
-    lastActivityAt: toTimestampOrNull(row.lastActivityAt),
+    lastActivityAt: row.lastActivityAt,
     source: row.source,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
     externalId: row.externalId,
     locale: row.locale,
   }

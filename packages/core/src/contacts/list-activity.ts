@@ -1,6 +1,5 @@
 import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -47,5 +46,5 @@ export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery
 }
 
 function toActivity(row: EventRow): Activity {
-  return { id: row.id, type: row.type, timestamp: toTimestamp(row.createdAt), data: row.data }
+  return { id: row.id, type: row.type, timestamp: row.createdAt, data: row.data }
 }

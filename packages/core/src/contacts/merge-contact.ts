@@ -28,6 +28,7 @@ import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { textPropertyNames } from './contact-properties.ts'
 import type { ContactRow } from './contact-record.ts'
 import type { ContactChange } from './contacts.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export interface MergePolicy {
   /**
@@ -74,7 +75,7 @@ export function withTimeOfUpdate(current: ContactRow, next: ContactRow): Contact
 
 /** Builds the row of a new contact. Throws `validation_error` for what is above a limit. */
 export function newContact(workspaceId: WorkspaceId, input: CheckedInput & { email: string }): ContactRow {
-  const now = new Date()
+  const now = timestampNow()
   const empty: ContactRow = {
     workspaceId,
     id: newId('con'),

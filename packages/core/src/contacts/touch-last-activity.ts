@@ -6,12 +6,13 @@ import type { Owner, OwnerParams } from '../events/insert-with-events.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { lockContact } from './lock-contact.ts'
+import { type Timestamp, timestampNow } from '../kernel/validation.ts'
 
 /**
  * Moves `lastActivityAt` of a contact forward, in the transaction that records the activity, and locks it like
  * `lockContact`. Returns whether the contact exists.
  */
-export async function touchLastActivity(ctx: Ctx, contactId: ContactId, at = new Date()): Promise<boolean> {
+export async function touchLastActivity(ctx: Ctx, contactId: ContactId, at = timestampNow()): Promise<boolean> {
   return (await touchContact(ctx.db, { workspaceId: ctx.workspaceId, contactId, activityAt: at })) > 0
 }
 
@@ -35,7 +36,7 @@ const touchContact = namedStatement('touch a contact', { isPrepared: true, param
  * For `insertWithEvents`: the contact that a new record belongs to. The insert moves its `lastActivityAt` to the creation
  * time of the record.
  */
-export const owningContact: Owner<{ contactId: ContactId; createdAt: Date }> = {
+export const owningContact: Owner<{ contactId: ContactId; createdAt: Timestamp }> = {
   lock: async (ctx, { contactId }) => (await lockContact(ctx, contactId)) !== undefined,
   toParams: (rows) => ({
     ownerIds: rows.map(({ contactId }) => uuidOf(contactId)),

@@ -10,7 +10,7 @@ import { exceedsSize } from '../kernel/stored-size.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { inexactNumber, isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
 import { trimInvisible } from '../kernel/values/text.ts'
-import { MultiLine, normalizeText, toTimestamp } from '../kernel/validation.ts'
+import { MultiLine, normalizeText, timestampNow } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../kernel/ids.ts'
 import { enqueue } from '../work/enqueue.ts'
@@ -39,7 +39,7 @@ export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 't
  * `quota_exceeded` if the workspace has the maximum number of fields or of bytes of options.
  */
 export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
-  const now = new Date()
+  const now = timestampNow()
   const customField: CustomFieldRow = {
     workspaceId: ctx.workspaceId,
     id: newId('cfd'),
@@ -119,7 +119,7 @@ export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(customFields)
-      .set({ removedAt: new Date() })
+      .set({ removedAt: timestampNow() })
       .where(isLiveCustomField(ctx, id))
       .returning({ id: customFields.id })
     if (!row) throw notFound('Custom field')
@@ -289,8 +289,8 @@ function toCustomField(row: CustomFieldRow): CustomField {
     label: row.label,
     type: row.type,
     options: row.options,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }
 

@@ -27,6 +27,7 @@ import { EventQuery } from '../webhooks/deliveries.schema.ts'
 import { redeliver, redeliverMany } from '../webhooks/delivery-log.ts'
 import { releaseUnacknowledgedDrain } from '../webhooks/drain/drain.ts'
 import { listEvents } from '../webhooks/event-feed.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
 let database: TestDatabase
 let ctx: Ctx
@@ -37,9 +38,9 @@ beforeEach(async () => {
 afterEach(() => database.close())
 
 const dayMs = 86_400_000
-const inDays = (days: number) => new Date(Date.now() + days * dayMs)
+const inDays = (days: number) => timestampAt(Date.now() + days * dayMs)
 const maintainOnceIn = (days: number, options = {}) =>
-  maintainPartitions(database.db, { now: inDays(days), ...options })
+  maintainPartitions(database.db, { now: new Date(inDays(days)), ...options })
 /** Maintains until no table is locked, by a transaction or by a slow machine. */
 async function maintainIn(days: number, options = {}): Promise<{ added: string[]; dropped: string[] }> {
   const { added, dropped, lockedTables } = await maintainOnceIn(days, options)

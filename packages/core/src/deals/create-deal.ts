@@ -11,13 +11,14 @@ import type { Ctx } from '../request/context.ts'
 import { dealCreated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Creates an OPEN deal and emits `deal.created`. Default stage: the pipeline's first. Throws `validation_error` if the
  * contact, the pipeline or the stage does not exist.
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
-  const now = new Date()
+  const now = timestampNow()
   const deal: DealRow = {
     workspaceId: ctx.workspaceId,
     id: newId('dea'),

@@ -1,4 +1,3 @@
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { deals } from '../db/schema/index.ts'
 import type { Deal } from './deals.schema.ts'
 
@@ -13,8 +12,8 @@ export function toDeal(row: DealRow): Deal {
     name: row.name,
     valueCents: row.valueCents,
     status: row.status,
-    closedAt: toTimestampOrNull(row.closedAt),
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    closedAt: row.closedAt,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }

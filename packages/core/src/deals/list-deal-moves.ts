@@ -1,6 +1,5 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import type { DealId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -42,6 +41,6 @@ function toDealMove(row: DealMoveRow): DealMove {
     to: { pipelineId: row.toPipelineId, stageId: row.toStageId, status: row.toStatus },
     userId: row.userId,
     apiKeyId: row.apiKeyId,
-    createdAt: toTimestamp(row.createdAt),
+    createdAt: row.createdAt,
   }
 }

@@ -53,14 +53,13 @@ function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
   )
 }
 
-const moment = (date: Date) => date.toISOString()
 const sortKeys = {
-  createdAt: { column: deals.createdAt, type: 'timestamptz', valueOf: (row: DealRow) => moment(row.createdAt) },
-  updatedAt: { column: deals.updatedAt, type: 'timestamptz', valueOf: (row: DealRow) => moment(row.updatedAt) },
+  createdAt: { column: deals.createdAt, type: 'timestamptz', valueOf: (row: DealRow) => row.createdAt },
+  updatedAt: { column: deals.updatedAt, type: 'timestamptz', valueOf: (row: DealRow) => row.updatedAt },
   valueCents: { column: deals.valueCents, type: 'int8', valueOf: (row: DealRow) => String(row.valueCents) },
   closedAt: {
     column: closingOrder(deals.closedAt),
     type: 'timestamptz',
-    valueOf: (row: DealRow) => (row.closedAt ? moment(row.closedAt) : '-infinity'),
+    valueOf: (row: DealRow) => row.closedAt ?? '-infinity',
   },
 } as const

@@ -16,6 +16,7 @@ import { lockStage } from '../pipelines/stages.ts'
 import type { Ctx } from '../request/context.ts'
 import { dealLost, dealStageChanged, dealUpdated, dealWon } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Writes `next` over the locked `current`, records the move and the activity of the contact, and emits the events. Throws
@@ -31,7 +32,7 @@ export async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promi
     contactId: saved.contactId,
     pipelineId: saved.pipelineId,
     stageId: saved.stageId,
-    activityAt: new Date(),
+    activityAt: timestampNow(),
     deals: dealRows.stringify([saved]),
     moves: moveRows.stringify(isMove(current, saved) ? [toMove(ctx, current, saved)] : []),
   })

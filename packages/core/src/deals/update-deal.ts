@@ -18,6 +18,7 @@ import { type DealRow, toDeal } from './deal-record.ts'
 import { type Deal, type DealChange } from './deals.schema.ts'
 import { saveDeal } from './save-deal.ts'
 import { dealDeleted, dealUpdated } from './deal-events.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 const dealRecords = recordsOfContacts(deals)
 
@@ -56,7 +57,7 @@ export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
 
 /** Moves the deals of a locked contact to another locked contact, and emits `deal.updated` for each. */
 export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
-  const change = { contactId: to, updatedAt: timeAtLeast(deals.updatedAt, new Date()) }
+  const change = { contactId: to, updatedAt: timeAtLeast(deals.updatedAt, timestampNow()) }
   await changeWithEvents({
     changeBatch: (limit) =>
       ctx.db

@@ -1,6 +1,5 @@
 /** The records that a domain needs, and what the checks of its records say about it. */
 import type { domains, RecordCheck } from '../db/schema/index.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Settings } from '../request/context.ts'
 import { publishedKeys } from './domain-keys.ts'
 import type { Domain, DomainRecord } from './domains.schema.ts'
@@ -91,7 +90,7 @@ export function toDomain(row: DomainRow, settings: ReturnPathSetting): Domain {
       const { status = 'PENDING', problem = null } = findCheck(row.checks, record) ?? {}
       return { ...record, status, problem }
     }),
-    checkedAt: toTimestampOrNull(row.checkedAt),
-    createdAt: toTimestamp(row.createdAt),
+    checkedAt: row.checkedAt,
+    createdAt: row.createdAt,
   }
 }

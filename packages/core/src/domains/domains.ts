@@ -12,6 +12,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { createFollowingKey, createKeys, formerKeyDays, rotateKeys } from './domain-keys.ts'
 import { type DomainRow, recordsOf, findCheck, toDomain } from './domain-records.ts'
 import type { Domain, DomainInput, DomainQuery } from './domains.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Creates a sending domain with its keys. Throws `already_exists` if the workspace has the domain, and `quota_exceeded`
@@ -35,7 +36,7 @@ export async function prepareDomain(ctx: Ctx, { name }: DomainInput): Promise<Do
     keys: await createKeys(ctx, id),
     checks: [],
     checkedAt: null,
-    createdAt: new Date(),
+    createdAt: timestampNow(),
   }
 }
 

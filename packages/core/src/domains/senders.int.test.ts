@@ -18,6 +18,7 @@ import { listSendersOfOthers } from '../operations/overviews/senders-of-others.t
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { senderAddress } from './senders.ts'
 import { setSenderDomains } from './set-sender-domains.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 const database = useTestDatabase()
 let unrestricted: Ctx
@@ -258,7 +259,7 @@ test('invites and resets come from the sender of the workspace, where it may sen
     email: `ada@${ctx.workspaceId.slice(-8)}.example`,
     name: '',
     passwordHash: 'x',
-    emailVerifiedAt: new Date(),
+    emailVerifiedAt: timestampNow(),
     by: 'invite',
   })
   await ctx.db.insert(members).values({ workspaceId: ctx.workspaceId, userId, role: 'OWNER' })

@@ -13,6 +13,7 @@ import { createDnsReader } from './dns.ts'
 import { applyResults, type CheckResult, type DomainRow, recordsOf, toDomain } from './domain-records.ts'
 import { lockDomain, readDomainRow } from './domains.ts'
 import { type Domain, domainFailed, domainVerified } from './domains.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /** A slow name server may be the caller's own. */
 const checkInTurn = limitInTurns(16, {
@@ -61,7 +62,7 @@ interface Verified {
 export async function recordResults(ctx: Ctx, id: DomainId, results: readonly CheckResult[]): Promise<Verified> {
   // The key may have been rotated since: results about other records are ignored.
   const current = await lockDomain(ctx, id)
-  const change = { ...applyResults(current, results, ctx.settings), checkedAt: new Date() }
+  const change = { ...applyResults(current, results, ctx.settings), checkedAt: timestampNow() }
   await ctx.db
     .update(domains)
     .set(change)

@@ -9,7 +9,6 @@ import { invalidField, invalidFields, type Issue, notFound } from '../kernel/err
 import { hashText } from '../kernel/values/encode-text.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { requireSize } from '../kernel/stored-size.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
@@ -23,6 +22,7 @@ import { findMappingIssues } from './form-mapping.ts'
 import { formTexts } from './texts/form-texts.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
 import { updateStatement } from '../db/json-rows.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export type FormRow = typeof forms.$inferSelect
 
@@ -45,7 +45,7 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   checkConsentToList({ ...input, fields })
   if (input.listId !== null) await checkListId(ctx, input.listId)
   const { language } = findLanguage([input.locale]) ?? english
-  const now = new Date()
+  const now = timestampNow()
   const form: FormRow = {
     workspaceId: ctx.workspaceId,
     id: newId('frm'),
@@ -261,8 +261,8 @@ function toForm(row: FormRow): Form {
     enabled: row.enabled,
     locale: row.locale,
     spamCount: row.spamCount,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }
 

@@ -14,7 +14,6 @@ import { AppError, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
 import { emit } from '../events/emit.ts'
 import { findLanguage } from '../kernel/values/languages.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
 import { inRounds } from '../request/in-rounds.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -28,6 +27,7 @@ import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion }
 import { honeypotId } from './forms.schema.ts'
 import type { Submission, SubmissionQuery, SubmitInput, SubmitResult } from './submissions.schema.ts'
 import { formSubmitted } from './form-events.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export type SubmissionRow = typeof formSubmissions.$inferSelect
 
@@ -94,7 +94,7 @@ async function saveSubmission(
     values,
     consents,
     repetitionHash,
-    createdAt: new Date(),
+    createdAt: timestampNow(),
   }
   const { rowCount } = await ctx.db
     .insert(formSubmissions)
@@ -229,6 +229,6 @@ export function toSubmission(row: SubmissionRow): Submission {
     contactId: row.contactId,
     values: row.values,
     consents: row.consents,
-    createdAt: toTimestamp(row.createdAt),
+    createdAt: row.createdAt,
   }
 }

@@ -9,6 +9,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { importCompleted } from './import-events.ts'
 import { type ImportRecord, toImport } from './import-record.ts'
 import { endStatuses } from './purge-imports.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Cancels an import that has not ended. Imported rows remain. A job that is running it
@@ -21,7 +22,7 @@ export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
       throw conflict('wrong_state', `The import has ended: it is ${before.status}`)
     const [row] = await ctx.db
       .update(imports)
-      .set({ status: 'CANCELED', completedAt: new Date() })
+      .set({ status: 'CANCELED', completedAt: timestampNow() })
       .where(byId(imports, ctx, id))
       .returning()
     if (!row) throw notFound('Import')

@@ -20,6 +20,7 @@ import { countUnfinishedImports } from './unfinished-imports.ts'
 import { isOptOut } from './rows/file-status.ts'
 import { tellsSubscribers } from './rows/status-columns.ts'
 import { sources } from './sources/sources.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export type ReceiveOptions = { format: 'csv' | 'ndjson' } & (
   | ({ kind?: 'CONTACTS' } & ImportOptions)
@@ -65,7 +66,7 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
     checkedPosition: header.start.position,
     checkedLine: header.start.line,
     findings: {},
-    createdAt: new Date(),
+    createdAt: timestampNow(),
     startedAt: null,
     completedAt: null,
   }

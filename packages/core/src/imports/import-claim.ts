@@ -14,6 +14,7 @@ import { imports } from '../db/schema/index.ts'
 import { type ImportRecord, toImport } from './import-record.ts'
 import { importCompleted } from './import-events.ts'
 import { purgeImport } from './purge-imports.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /** An import that a job has claimed, as it was when claimed. */
 export interface ClaimedImport extends ImportRecord {
@@ -32,7 +33,7 @@ export async function claimImport(ctx: Ctx, claim: Claim): Promise<ClaimedImport
     const [found] = await ctx.db.select().from(imports).where(isClaimable).for('update')
     if (!found || !(await claimWork(ctx, claim))) return undefined
     if (found.status === 'CANCELED') return found
-    const running = { status: 'RUNNING', startedAt: found.startedAt ?? new Date() } as const
+    const running = { status: 'RUNNING', startedAt: found.startedAt ?? timestampNow() } as const
     await ctx.db.update(imports).set(running).where(isClaimable)
     return { ...found, ...running }
   })
@@ -89,7 +90,7 @@ export async function finishCanceledImport(ctx: Ctx, claimed: ClaimedImport): Pr
 }
 
 async function endImport(ctx: Ctx, { id, claim }: ClaimedImport, record: ImportRecord): Promise<ImportRecord> {
-  const ended = { ...record, completedAt: new Date() }
+  const ended = { ...record, completedAt: timestampNow() }
   const { status, errors, completedAt } = ended
   await ctx.db
     .update(imports)

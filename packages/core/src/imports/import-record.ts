@@ -1,5 +1,4 @@
 import type { imports } from '../db/schema/index.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Import } from './imports.schema.ts'
 
 export type ImportRecord = typeof imports.$inferSelect
@@ -24,8 +23,8 @@ export function toImport(row: ImportRecord): Import {
     suppressed: row.suppressed,
     errors: row.errors,
     errorCounts: row.errorCounts,
-    createdAt: toTimestamp(row.createdAt),
-    startedAt: toTimestampOrNull(row.startedAt),
-    completedAt: toTimestampOrNull(row.completedAt),
+    createdAt: row.createdAt,
+    startedAt: row.startedAt,
+    completedAt: row.completedAt,
   }
 }

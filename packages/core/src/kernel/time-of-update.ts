@@ -1,4 +1,7 @@
+import { type Timestamp, timestampNow } from './validation.ts'
+
 /** The time of an update: now, but never before the previous update, because the clocks of processes may differ. */
-export function timeOfUpdate(previous: Date): Date {
-  return new Date(Math.max(Date.now(), previous.getTime()))
+export function timeOfUpdate(previous: Timestamp): Timestamp {
+  const now = timestampNow()
+  return now > previous ? now : previous
 }

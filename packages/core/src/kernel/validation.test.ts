@@ -131,7 +131,7 @@ describe('a timestamp in a request', () => {
     ['2028-02-29', '2028-02-29T00:00:00.000Z'],
     ['0001-01-01', '0001-01-01T00:00:00.000Z'],
   ])('%s is %s', (given, timestamp) => {
-    expect(TimestampInput.parse(given).toISOString()).toBe(timestamp)
+    expect(TimestampInput.parse(given)).toBe(timestamp)
   })
 
   test.each(

@@ -12,6 +12,7 @@ import { campaigns, forms, lists, subscriptions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
 import { listDeleted } from './list-events.ts'
 import { listColumns, toList } from './lists.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Deletes a list and emits `list.deleted`. It is unavailable immediately, and the worker removes its subscriptions in
@@ -24,7 +25,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
     // campaign can start later.
     const [row] = await ctx.db
       .update(lists)
-      .set({ deletedAt: new Date() })
+      .set({ deletedAt: timestampNow() })
       .where(and(byId(lists, ctx, id), isNull(lists.deletedAt)))
       .returning(listColumns)
     if (!row) throw notFound('List')

@@ -5,7 +5,6 @@ import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
@@ -19,6 +18,7 @@ import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { List, ListChange, ListInput, ListQuery, ListRecord } from './lists.schema.ts'
 import { qualify } from '../db/statements/qualify.ts'
 import { updateStatement } from '../db/json-rows.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 const confirmedCount = sql<number>`(
   select count(*)::int from ${subscriptions} s
@@ -30,7 +30,7 @@ type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: 
 /** Creates a list. Throws `quota_exceeded` if the workspace has the maximum number of lists. */
 export async function createList(ctx: Ctx, input: ListInput): Promise<ListRecord> {
   requireSize('description', input.description, { maxBytes: maxNoteBytes })
-  const now = new Date()
+  const now = timestampNow()
   const list: typeof lists.$inferSelect = {
     workspaceId: ctx.workspaceId,
     id: newId('lst'),
@@ -191,8 +191,8 @@ export function toList(row: ListRow): List {
     publicSignup: row.publicSignup,
     locale: row.locale,
     confirmedCount: row.confirmedCount,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }
 

@@ -31,6 +31,7 @@ import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { canConfirm, combine, keyOf, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { lockCurrentContact } from '../contacts/lock-contact.ts'
+import { type Timestamp } from '../kernel/validation.ts'
 
 /** A locked contact to subscribe, the source of the request, and how the contact consents. */
 interface SubscriptionRequest {
@@ -112,7 +113,7 @@ export function requireNotOvertaken(
 export function setPending(
   ctx: Ctx,
   records: ConsentRecords,
-  { contact, listId, source, consent, at }: SubscriptionRequest & { at: Date },
+  { contact, listId, source, consent, at }: SubscriptionRequest & { at: Timestamp },
 ): void {
   const key = { listId, contactId: contact.id }
   const proof = requestedConsent(ctx, contact.email, consent)
@@ -168,7 +169,7 @@ export async function confirmSubscription(
 type LinkedState = Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'unsubscribedAt'>
 
 /** Whether a link that was asked for at `issuedAt` is older than what stands, or cannot lift it. */
-export function isRefused(state: LinkedState, rows: readonly SuppressionRow[], issuedAt: Date): boolean {
+export function isRefused(state: LinkedState, rows: readonly SuppressionRow[], issuedAt: Timestamp): boolean {
   const { ownStatus, ownStatusAt, unsubscribedAt } = state
   const isOutdated = rows.some(({ saidAt }) => saidAt >= issuedAt)
   const isRemoved = ownStatus === 'REMOVED' && ownStatusAt >= issuedAt

@@ -35,7 +35,7 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
   const page = await readPage<SubscriptionRow>(ctx, {
     name: `subscribers ${listId} ${query.status ?? ''} ${query.withheld ?? ''}`,
     query,
-    key: { column: subscriptions.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt.toISOString() },
+    key: { column: subscriptions.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt },
     id: { column: subscriptions.contactId, valueOf: (row) => row.contactId },
     read: ({ after, orderBy, limit }) =>
       ctx.db

@@ -4,6 +4,7 @@ import { newId } from '../kernel/ids.ts'
 import { deriveKeys, encryptPayload } from '../kernel/crypto.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { confirmationUrl, openConfirmation, openUnsubscribe, unsubscribeUrl } from './subscription-links.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
 const ctx: Ctx = {
   db: undefined as never,
@@ -14,7 +15,7 @@ const ctx: Ctx = {
 }
 const link = { listId: newId('lst'), contactId: newId('con') }
 const email = 'ada@example.com'
-const issuedAt = new Date('2026-11-21T06:35:49.123Z')
+const issuedAt = timestampAt('2026-11-21T06:35:49.123Z')
 const week = 7 * 24 * 60 * 60 * 1000
 const tokenOf = (url: string) => new URL(url).searchParams.get('token') ?? ''
 const confirmToken = tokenOf(confirmationUrl(ctx, { ...link, email, issuedAt }))
@@ -22,7 +23,7 @@ const unsubscribeToken = tokenOf(unsubscribeUrl(ctx, { ...link, email }))
 const invalid = { code: 'invalid_token', message: 'Invalid or expired link' }
 
 test('a confirmation link contains its subscription, time and sealed email', () => {
-  const opened = openConfirmation(ctx, confirmToken, issuedAt.getTime())
+  const opened = openConfirmation(ctx, confirmToken, Date.parse(issuedAt))
   expect(opened).toEqual({
     workspaceId: ctx.workspaceId,
     ...link,
@@ -46,8 +47,8 @@ test('the same input returns the same link', () => {
 })
 
 test('a confirmation link expires after seven days', () => {
-  openConfirmation(ctx, confirmToken, issuedAt.getTime() + week)
-  expect(() => openConfirmation(ctx, confirmToken, issuedAt.getTime() + week + 1)).toThrow(
+  openConfirmation(ctx, confirmToken, Date.parse(issuedAt) + week)
+  expect(() => openConfirmation(ctx, confirmToken, Date.parse(issuedAt) + week + 1)).toThrow(
     expect.objectContaining(invalid),
   )
 })

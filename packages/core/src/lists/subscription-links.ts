@@ -4,6 +4,7 @@ import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type Worksp
 import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { undoLifetimeMs } from '../consent/operator-proofs.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
+import { type Timestamp, timestampAt } from '../kernel/validation.ts'
 
 /** One contact's subscription to one list, as identified by a link in an email. */
 export interface SubscriptionLink {
@@ -16,7 +17,7 @@ interface Confirmation {
   listId: ListId
   contactId: ContactId
   email: string
-  issuedAt: Date
+  issuedAt: Timestamp
   /** What the email asks to grant too. */
   tracking?: TrackedAction[] | undefined
 }
@@ -29,16 +30,16 @@ interface Unsubscription {
   campaignId?: CampaignId | undefined
 }
 type OpenedUnsubscription = SubscriptionLink & Unsubscription
-type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; email: string; tracking: TrackedAction[] }
+type OpenedConfirmation = SubscriptionLink & { issuedAt: Timestamp; email: string; tracking: TrackedAction[] }
 
 /** What a contact with this address said by an unsubscribe link, and when. */
 interface Ending {
   listId: ListId
   contactId: ContactId
   email: string
-  saidAt: Date
+  saidAt: Timestamp
 }
-type OpenedUndo = SubscriptionLink & { saidAt: Date; email: string }
+type OpenedUndo = SubscriptionLink & { saidAt: Timestamp; email: string }
 
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
 
@@ -47,7 +48,7 @@ const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
  * has the email address that the link is mailed to. The same input returns the same link.
  */
 export function confirmationUrl(ctx: Ctx, { email, issuedAt, tracking = [], ...link }: Confirmation): string {
-  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), issuedAt.getTime(), email, ...tracking]
+  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), Date.parse(issuedAt), email, ...tracking]
   return urlWithToken(ctx, '/public/subscriptions/confirm', sealPayload(ctx.settings.keys.links, 'confirm', payload))
 }
 
@@ -58,7 +59,7 @@ export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()):
   if (!payload || now - issuedAt > confirmationLifetimeMs) throw invalidLink()
   return {
     ...subscriptionOf(payload),
-    issuedAt: new Date(issuedAt),
+    issuedAt: timestampAt(issuedAt),
     email: String(payload[4]),
     tracking: payload.slice(5) as TrackedAction[],
   }
@@ -102,7 +103,7 @@ const testPurpose = 'unsubscribe-test'
 
 /** Returns the token that undoes an unsubscribe. It is valid for ten minutes from `saidAt`. */
 export function undoToken(ctx: Ctx, { email, saidAt, ...link }: Ending): string {
-  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), saidAt.getTime(), email]
+  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), Date.parse(saidAt), email]
   return sealPayload(ctx.settings.keys.links, 'undo unsubscribe', payload)
 }
 
@@ -111,7 +112,7 @@ export function openUndo(ctx: BaseCtx, token: string, now = Date.now()): OpenedU
   const payload = openPayload(ctx.settings.keys.links, 'undo unsubscribe', token)
   const saidAt = Number(payload?.[3])
   if (!payload || now - saidAt > undoLifetimeMs) throw invalidLink()
-  return { ...subscriptionOf(payload), saidAt: new Date(saidAt), email: String(payload[4]) }
+  return { ...subscriptionOf(payload), saidAt: timestampAt(saidAt), email: String(payload[4]) }
 }
 
 export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')

@@ -7,7 +7,6 @@ import { mailHooks } from '../db/schema/index.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { type MailHookId, newId } from '../kernel/ids.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { lockQuotas } from '../quotas/require-quota.ts'
 import { byId, lockById } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, type Settings } from '../request/context.ts'
@@ -15,6 +14,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { MailHook, MailHookInput, MailHookQuery } from './mail-hooks.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export type MailHookRow = typeof mailHooks.$inferSelect
 
@@ -126,7 +126,7 @@ function newHook(
 ): MailHookRow {
   const id = newId('mhk')
   const encryptedSecret = seal(keys, secret, id)
-  return { id, workspaceId, provider, encryptedSecret, lastMessageAt: null, createdAt: new Date() }
+  return { id, workspaceId, provider, encryptedSecret, lastMessageAt: null, createdAt: timestampNow() }
 }
 
 function toMailHook({ publicUrl }: Settings, { id, provider, lastMessageAt, createdAt }: MailHookRow): MailHook {
@@ -134,7 +134,7 @@ function toMailHook({ publicUrl }: Settings, { id, provider, lastMessageAt, crea
     id,
     provider,
     url: `${publicUrl}/mail-events/${provider}/${id}`,
-    lastMessageAt: toTimestampOrNull(lastMessageAt),
-    createdAt: toTimestamp(createdAt),
+    lastMessageAt,
+    createdAt,
   }
 }

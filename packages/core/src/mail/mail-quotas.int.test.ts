@@ -20,6 +20,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { purgeMailRequests } from './mail-quotas.ts'
 import type { RequestedMailKind } from './mails.ts'
 import { requestConfirmationMail } from './request-confirmation-mail.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 const database = useTestDatabase()
 const newCtx = () => createTestCtx(database.db)
@@ -227,7 +228,7 @@ describe('with REQUIRE_VERIFIED_EMAIL', () => {
     expect(await countMails(ctx)).toBe(0)
     await sendTestMail(ctx, campaign.id, { email })
 
-    await ctx.db.update(users).set({ emailVerifiedAt: new Date() }).where(eq(users.id, ctx.actor.userId))
+    await ctx.db.update(users).set({ emailVerifiedAt: timestampNow() }).where(eq(users.id, ctx.actor.userId))
     expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1, unseen: 0 })
     await sendTestMail(ctx, campaign.id, { email: victim.email })
     await createInvite(ctx, { email: victim.email, role: 'VIEWER' })

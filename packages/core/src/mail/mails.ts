@@ -18,6 +18,7 @@ import { enqueue, finishWork } from '../work/enqueue.ts'
 import { type MailData, mailKinds, mails, requestedMailKinds } from '../db/schema/index.ts'
 import { refundRelease, returnToBudget } from './budget/visitor-mails.ts'
 import { hashProviderMessageId } from './providers/provider-message-id.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export type MailKind = (typeof mailKinds)[number]
 /** The kinds of single mails, and the mails of campaigns. */
@@ -111,7 +112,7 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
         attempts: mail.attempts,
         error: outcome.kind === 'sent' ? null : outcome.error,
         providerMessageHash: hashOf(outcome),
-        endedAt: recorded === 'PENDING' ? null : new Date(),
+        endedAt: recorded === 'PENDING' ? null : timestampNow(),
       })
       .where(isLastAttempt)
     const waits = recorded === 'PENDING' && outcome.kind === 'ambiguous' && (await returnToBudget(ctx, mail.id))
@@ -161,7 +162,7 @@ export function recoverMail(db: Db, claim: Claim, { error, release }: Recovery):
       else await releaseClaim({ db }, claim, release)
       return undefined
     }
-    await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, endedAt: new Date() }).where(isMail)
+    await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, endedAt: timestampNow() }).where(isMail)
     await finishClaim({ db }, claim)
     return mail.kind
   })

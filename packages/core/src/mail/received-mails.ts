@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { mails, mailStatuses, requestedMailKinds } from '../db/schema/index.ts'
 import { finishWork } from '../work/enqueue.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
-import { CreatedAt, Timestamp, toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { CreatedAt, Timestamp } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import type { Mail } from './mails.ts'
@@ -86,7 +86,7 @@ function toReceivedMail(mail: Mail): ReceivedMail {
     to: mail.toAddress,
     status: mail.status,
     error: mail.error,
-    createdAt: toTimestamp(mail.createdAt),
-    endedAt: toTimestampOrNull(mail.endedAt),
+    createdAt: mail.createdAt,
+    endedAt: mail.endedAt,
   }
 }

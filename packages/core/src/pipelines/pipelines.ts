@@ -5,7 +5,6 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { newId, type PipelineId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -14,6 +13,7 @@ import { pipelines, stages } from '../db/schema/index.ts'
 import type { Pipeline, PipelineChange, PipelineInput, PipelineQuery, Stage } from './pipelines.schema.ts'
 import { applyStageChanges, readStages, removeStages, replaceStages } from './stages.ts'
 import { updateStatement } from '../db/json-rows.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 type PipelineRow = typeof pipelines.$inferSelect
 
@@ -121,7 +121,7 @@ export async function lockPipeline(ctx: Ctx, id: PipelineId): Promise<PipelineRo
 
 async function insertPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>, input: PipelineInput): Promise<Pipeline> {
   const { db, workspaceId } = ctx
-  const now = new Date()
+  const now = timestampNow()
   const pipeline: PipelineRow = { workspaceId, id: newId('pip'), name: input.name, createdAt: now, updatedAt: now }
   const newStages = applyStageChanges([], input.stages)
   await db.insert(pipelines).values(pipeline)
@@ -138,8 +138,8 @@ function toPipeline(row: PipelineRow, stages: Stage[] = []): Pipeline {
     id: row.id,
     name: row.name,
     stages,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }
 

@@ -5,6 +5,7 @@ import { tryLockName } from '../db/statements/advisory-locks.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import { idempotencyRecords } from '../db/schema/index.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /** A recorded response, independent of the protocol. */
 export interface RecordedResponse {
@@ -38,7 +39,7 @@ export function runIdempotently(
     })
     const { status, location } = response
     const body = seal(ctx.settings.keys, response.body, bindingOf(ctx, key))
-    const values = { requestHash: request.hash, status, location, body, createdAt: new Date() }
+    const values = { requestHash: request.hash, status, location, body, createdAt: timestampNow() }
     await ctx.db
       .insert(idempotencyRecords)
       .values({ workspaceId: ctx.workspaceId, key, ...values })

@@ -4,7 +4,7 @@ import type { Ctx } from './context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { decryptPayload, encryptPayload } from '../kernel/crypto.ts'
-import { EmptyAsNone, Token } from '../kernel/validation.ts'
+import { EmptyAsNone, Token, type Timestamp } from '../kernel/validation.ts'
 import { timeRange } from './time-range.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
@@ -186,12 +186,12 @@ export function pageOfList<Item>(
 }
 
 /** The key of listings that sort by `created_at` only. */
-export function byCreation<Row extends { id: IdOf<IdPrefix>; createdAt: Date }>(table: {
+export function byCreation<Row extends { id: IdOf<IdPrefix>; createdAt: Timestamp }>(table: {
   createdAt: SQLWrapper
   id: SQLWrapper
 }): Pick<Listing<Row>, 'key' | 'id'> {
   return {
-    key: { column: table.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt.toISOString() },
+    key: { column: table.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt },
     id: { column: table.id, valueOf: (row) => row.id },
   }
 }

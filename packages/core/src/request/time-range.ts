@@ -1,7 +1,7 @@
 /** Time ranges of listings: `createdAfter` and `createdBefore`, and the same for other moments. */
 import { and, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import { uuidAt } from '../kernel/ids.ts'
-import { dateNote, EmptyAsNone, TimestampInput } from '../kernel/validation.ts'
+import { dateNote, EmptyAsNone, TimestampInput, type Timestamp } from '../kernel/validation.ts'
 
 type RangeParameter<Name extends string> = `${Name}After` | `${Name}Before`
 
@@ -22,21 +22,18 @@ export function timeRange<const Name extends 'created' | 'updated' | 'due' | 'cl
 
 interface TimeRange {
   /** Inclusive. */
-  after: Date | undefined
+  after: Timestamp | undefined
   /** Exclusive. */
-  before: Date | undefined
+  before: Timestamp | undefined
 }
 interface CreatedRange {
-  createdAfter?: Date | undefined
-  createdBefore?: Date | undefined
+  createdAfter?: Timestamp | undefined
+  createdBefore?: Timestamp | undefined
 }
 
 /** The condition that a column is in the range. Undefined if the range has no bounds. */
 export function isInRange(column: SQLWrapper, { after, before }: TimeRange): SQL | undefined {
-  return and(
-    after && sql`${column} >= ${after.toISOString()}::timestamptz`,
-    before && sql`${column} < ${before.toISOString()}::timestamptz`,
-  )
+  return and(after && sql`${column} >= ${after}::timestamptz`, before && sql`${column} < ${before}::timestamptz`)
 }
 
 export function isCreatedInRange(table: { createdAt: SQLWrapper }, query: CreatedRange): SQL | undefined {
@@ -45,7 +42,7 @@ export function isCreatedInRange(table: { createdAt: SQLWrapper }, query: Create
 
 /** For tables whose records show the timestamp of their UUIDv7 as `createdAt`. */
 export function isIdInRange(table: { id: SQLWrapper }, { createdAfter, createdBefore }: CreatedRange): SQL | undefined {
-  const firstUuid = (date: Date) => uuidAt(Math.max(0, date.getTime()))
+  const firstUuid = (moment: Timestamp) => uuidAt(Math.max(0, Date.parse(moment)))
   return and(
     createdAfter && sql`${table.id} >= ${firstUuid(createdAfter)}::uuid`,
     createdBefore && sql`${table.id} < ${firstUuid(createdBefore)}::uuid`,

@@ -5,7 +5,6 @@ import { AppError, invalidField, notFound } from '../kernel/errors.ts'
 import { newId, type SegmentId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { requireSize } from '../kernel/stored-size.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { byId } from '../request/by-id.ts'
@@ -18,6 +17,7 @@ import { compileUnseen } from './compile-unseen.ts'
 import type { Filter } from './filter.schema.ts'
 import type { Segment, SegmentChange, SegmentInput, SegmentQuery } from './segments.schema.ts'
 import { updateStatement } from '../db/json-rows.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 type SegmentRow = typeof segments.$inferSelect
 
@@ -30,7 +30,7 @@ const maxFilterBytes = 65_536
 export async function createSegment(ctx: Ctx, input: SegmentInput): Promise<Segment> {
   requireSize('filter', input.filter, { maxBytes: maxFilterBytes })
   await compileFilter(ctx, input.filter)
-  const now = new Date()
+  const now = timestampNow()
   const segment: SegmentRow = {
     workspaceId: ctx.workspaceId,
     id: newId('seg'),
@@ -168,8 +168,8 @@ function toSegment(row: SegmentRow): Segment {
     id: row.id,
     name: row.name,
     filter: row.filter as Filter,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { isUndeliverable } from './soft-bounces.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
-const days = (...numbers: number[]) => numbers.map((day) => new Date(Date.UTC(2026, 0, 1 + day)))
+const days = (...numbers: number[]) => numbers.map((day) => timestampAt(Date.UTC(2026, 0, 1 + day)))
 const daily = (from: number, to: number) => days(...Array.from({ length: to - from + 1 }, (_, day) => from + day))
 
 test.each([
@@ -21,7 +22,7 @@ test.each([
   ['two of five weekly mails', days(21, 28), days(0, 7, 14, 21, 28)],
   ['three of six weekly mails', days(0, 21, 35), days(0, 7, 14, 21, 28, 35)],
   ['a bad week after a bounce in the month before', [...days(0), ...daily(30, 33)], daily(0, 33)],
-  ['bounces of an hour', [0, 10, 20].map((minute) => new Date(minute * 60_000)), []],
+  ['bounces of an hour', [0, 10, 20].map((minute) => timestampAt(minute * 60_000)), []],
   ['no bounce', [], daily(0, 30)],
 ])('%s does not', (_name, bounced, mails) => {
   expect(isUndeliverable(bounced, mails)).toBe(false)

@@ -8,6 +8,7 @@ import type { Db } from '../db/client.ts'
 import { softBounces } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
 import { hashEmail, hashEmailWithAllKeys } from '../consent/hash-email.ts'
+import { type Timestamp } from '../kernel/validation.ts'
 
 const dayMs = 86_400_000
 /** With fewer, no address is undeliverable. */
@@ -18,8 +19,8 @@ const minSpanMs = 7 * dayMs
 /** Records that the mail sent at this moment had a SOFT bounce. Returns the moments of all such mails to the address. */
 export async function recordSoftBounce(
   ctx: Ctx,
-  { email, mailedAt }: { email: string; mailedAt: Date },
-): Promise<Date[]> {
+  { email, mailedAt }: { email: string; mailedAt: Timestamp },
+): Promise<Timestamp[]> {
   await ctx.db
     .insert(softBounces)
     .values({ workspaceId: ctx.workspaceId, emailHash: hashEmail(ctx, email), mailedAt })
@@ -32,7 +33,7 @@ export async function recordSoftBounce(
 }
 
 /** Decides by the moments of the mails to an address, and of those that had a SOFT bounce. */
-export function isUndeliverable(bounced: readonly Date[], mails: readonly Date[]): boolean {
+export function isUndeliverable(bounced: readonly Timestamp[], mails: readonly Timestamp[]): boolean {
   const bouncedAt = toSortedTimes(bounced)
   const latest = bouncedAt[0] ?? 0
   const spanStart = bouncedAt.find((time) => time <= latest - minSpanMs)
@@ -45,8 +46,8 @@ export function isUndeliverable(bounced: readonly Date[], mails: readonly Date[]
 }
 
 /** The latest first. */
-const toSortedTimes = (moments: readonly Date[]) =>
-  moments.map((moment) => moment.getTime()).toSorted((one, other) => other - one)
+const toSortedTimes = (moments: readonly Timestamp[]) =>
+  moments.map((moment) => Date.parse(moment)).toSorted((one, other) => other - one)
 
 /** Deletes the SOFT bounces of an address, when its contact is deleted or its bounce lifted. */
 export async function deleteSoftBounces(ctx: Ctx, emailHashes: string[]): Promise<void> {

@@ -21,6 +21,7 @@ import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { suppress } from './suppress.ts'
+import { type Timestamp, timestampAt } from '../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -36,7 +37,7 @@ beforeEach(async () => {
 const ada = { email: 'ada@example.com', firstName: '', lastName: '' }
 const invalidLink = { code: 'invalid_token', message: 'Invalid or expired link' }
 
-const give = (reason: Reason, at?: Date) =>
+const give = (reason: Reason, at?: Timestamp) =>
   suppress(ctx, [{ email: ada.email, reason, source: 'API', at }], { emitsEvents: true })
 const idOfAda = async () => (await findContactByEmail(ctx, ada.email))?.id ?? newId('con')
 const statusOf = async (on: List) => (await readSubscriber(ctx, on.id, await idOfAda())).status
@@ -93,7 +94,7 @@ test.each(['BOUNCED', 'MANUAL'] as const)(
   '%s from before a link, but known only later: it confirms nothing',
   async (reason) => {
     const token = await readMailedToken(ctx, ada.email)
-    await give(reason, new Date('2026-01-01'))
+    await give(reason, timestampAt('2026-01-01'))
     await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
     expect(await statusOf(list)).not.toBe('CONFIRMED')
   },
@@ -102,13 +103,13 @@ test.each(['BOUNCED', 'MANUAL'] as const)(
 test.each(['OPTED_OUT', 'COMPLAINED'] as const)('%s: an older statement opens no link from before', async (reason) => {
   const token = await readMailedToken(ctx, ada.email)
   await give(reason)
-  const older = { email: ada.email, reason, source: 'IMPORT', at: new Date('2020-01-01') } as const
+  const older = { email: ada.email, reason, source: 'IMPORT', at: timestampAt('2020-01-01') } as const
   await suppress(ctx, [older], { emitsEvents: false })
   await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
 })
 
 test.each(['OPTED_OUT', 'COMPLAINED'] as const)('%s: a later statement closes a link from before', async (reason) => {
-  const older = { email: ada.email, reason, source: 'IMPORT', at: new Date('2020-01-01') } as const
+  const older = { email: ada.email, reason, source: 'IMPORT', at: timestampAt('2020-01-01') } as const
   await suppress(ctx, [older], { emitsEvents: false })
   await signUp()
   const token = await readMailedToken(ctx, ada.email)

@@ -1,5 +1,4 @@
 import type { SuppressionRow } from '../consent/suppression-rows.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import type { Suppression } from './suppressions.schema.ts'
 
 export function toSuppression(row: SuppressionRow): Suppression {
@@ -10,8 +9,8 @@ export function toSuppression(row: SuppressionRow): Suppression {
     reason: row.reason,
     source: row.source,
     note: row.note,
-    firstSaidAt: toTimestamp(row.firstSaidAt),
-    saidAt: toTimestamp(row.saidAt),
-    createdAt: toTimestamp(row.createdAt),
+    firstSaidAt: row.firstSaidAt,
+    saidAt: row.saidAt,
+    createdAt: row.createdAt,
   }
 }

@@ -41,8 +41,7 @@ const byDueDate = {
   key: {
     column: dueOrderKey,
     type: 'timestamptz',
-    valueOf: (row: TaskRow) =>
-      row.status === 'DONE' ? 'infinity' : (row.dueAt?.toISOString() ?? '10000-01-01 00:00:00+00'),
+    valueOf: (row: TaskRow) => (row.status === 'DONE' ? 'infinity' : (row.dueAt ?? '10000-01-01 00:00:00+00')),
   },
   id: { column: tasks.id, valueOf: (row: TaskRow) => row.id },
 } as const

@@ -18,6 +18,7 @@ import { type Task, TaskQuery } from './tasks.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { removeMember } from '../team/members.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -69,11 +70,13 @@ test('DONE sets completedAt and emits task.completed once, OPEN clears it', asyn
 })
 
 test('an update emits task.updated and sets lastActivityAt, a no-op writes nothing', async () => {
-  const due = await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T09:00:00Z') })
+  const due = await updateTask(ctx, task.id, { dueAt: timestampAt('2026-11-27T09:00:00Z') })
   expect(due.dueAt).toBe('2026-11-27T09:00:00.000Z')
   const contact = await readContact(ctx, task.contactId)
   expect(contact.lastActivityAt).not.toBe(task.createdAt)
-  expect(await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T10:00:00+01:00'), title: 'Call' })).toEqual(due)
+  expect(await updateTask(ctx, task.id, { dueAt: timestampAt('2026-11-27T10:00:00+01:00'), title: 'Call' })).toEqual(
+    due,
+  )
   expect(await readContact(ctx, task.contactId)).toEqual(contact)
   expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.updated'])
   expect(await readEventData('task.updated')).toEqual([due])

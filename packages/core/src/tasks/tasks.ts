@@ -14,13 +14,13 @@ import { changeWithEvents } from '../events/change-with-events.ts'
 import { updatesFrom } from '../events/changes.ts'
 import { emit, emitMany, emitUpdates } from '../events/emit.ts'
 import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ContactId, newId, type TaskId, type UserId } from '../kernel/ids.ts'
 import { jsonRows, updateStatement } from '../db/json-rows.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { members, tasks } from '../db/schema/index.ts'
 import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
 import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from './task-events.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export type TaskRow = typeof tasks.$inferSelect
 
@@ -29,7 +29,7 @@ const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('a
 /** Creates an OPEN task for a contact and emits `task.created`. Throws `not_found` if the contact does not exist. */
 export async function createTask(ctx: Ctx, contactId: ContactId, input: TaskInput): Promise<Task> {
   requireSize('notes', input.notes, { maxBytes: maxNoteBytes })
-  const now = new Date()
+  const now = timestampNow()
   const task: TaskRow = {
     workspaceId: ctx.workspaceId,
     id: newId('tsk'),
@@ -139,7 +139,7 @@ type Reference = { contactId: ContactId } | { assigneeId: UserId | null }
 
 /** Replaces a reference in all tasks that have it. */
 function updateAll(ctx: Ctx, where: SQL, { from, to }: { from: Reference; to: Reference }): Promise<void> {
-  const updatedAt = timeAtLeast(tasks.updatedAt, new Date())
+  const updatedAt = timeAtLeast(tasks.updatedAt, timestampNow())
   return changeWithEvents({
     changeBatch: (limit) =>
       ctx.db
@@ -184,10 +184,10 @@ export function toTask(row: TaskRow): Task {
     title: row.title,
     notes: row.notes,
     status: row.status,
-    dueAt: toTimestampOrNull(row.dueAt),
+    dueAt: row.dueAt,
     assigneeId: row.assigneeId,
-    completedAt: toTimestampOrNull(row.completedAt),
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    completedAt: row.completedAt,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }

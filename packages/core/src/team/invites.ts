@@ -6,7 +6,6 @@ import type { BaseCtx, Ctx } from '../request/context.ts'
 import { publicContext } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, conflict, invalidToken, notFound } from '../kernel/errors.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { type InviteId, newId, type UserId } from '../kernel/ids.ts'
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
 import { lockActor } from '../auth/lock-actor.ts'
@@ -32,6 +31,7 @@ import { type Branding, brandingColumns } from '../workspaces/branding.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { requireNotSuspended } from '../request/suspended-workspace.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 type InviteRow = typeof invites.$inferSelect
 
@@ -207,7 +207,13 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
     if (!accepted) throw invalidToken()
     const user =
       existingUser ??
-      (await createUser(base, { email: accepted.email, name, passwordHash, emailVerifiedAt: new Date(), by: 'invite' }))
+      (await createUser(base, {
+        email: accepted.email,
+        name,
+        passwordHash,
+        emailVerifiedAt: timestampNow(),
+        by: 'invite',
+      }))
     await base.db
       .insert(members)
       .values({ workspaceId: accepted.workspaceId, userId: user.id, role: accepted.role })
@@ -275,7 +281,7 @@ function toInvite(row: InviteRow): Invite {
     email: row.email,
     role: row.role,
     createdBy: row.createdBy,
-    expiresAt: toTimestamp(row.expiresAt),
-    createdAt: toTimestamp(row.createdAt),
+    expiresAt: row.expiresAt,
+    createdAt: row.createdAt,
   }
 }

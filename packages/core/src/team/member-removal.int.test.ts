@@ -19,6 +19,7 @@ import { acceptInvite, createInvite, listInvites, resendInvite } from './invites
 import { updateMember, removeMember } from './members.ts'
 import { deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
 import { resetPassword } from '../operations/mail/reset-password.ts'
+import { timestampNow, timestampAt } from '../kernel/validation.ts'
 
 const all = { limit: 100, sort: '-createdAt' } as const
 
@@ -226,7 +227,7 @@ test.each(escalations)('a request from before the demotion cannot %s', async (_w
 
 test('a key that expires during a request cannot create another one', async () => {
   const key = await issue(await join('ADMIN'))
-  await database.db.update(apiKeys).set({ expiresAt: new Date() }).where(eq(apiKeys.id, key.id))
+  await database.db.update(apiKeys).set({ expiresAt: timestampNow() }).where(eq(apiKeys.id, key.id))
   await expect(issue(withKey(key))).rejects.toMatchObject({ code: 'unauthorized' })
 })
 
@@ -238,7 +239,7 @@ test('a session that a password reset ends creates no key that outlives the rese
     tokenHash: sessionId,
     workspaceId: ctx.workspaceId,
     userId: eve.userId,
-    expiresAt: new Date(Date.now() + 60_000),
+    expiresAt: timestampAt(Date.now() + 60_000),
   })
   const session: Ctx = { ...eve, actor: { kind: 'user', userId: eve.userId, role: 'ADMIN', sessionId } }
   const [{ email } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, eve.userId))

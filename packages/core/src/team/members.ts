@@ -8,7 +8,6 @@ import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { repeatWhileReferenced } from '../db/distribution/conflicts.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -17,13 +16,14 @@ import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
 import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
+import { type Timestamp } from '../kernel/validation.ts'
 
 interface MemberRow {
   id: UserId
   email: string
   name: string
   role: Role
-  createdAt: Date
+  createdAt: Timestamp
 }
 
 /** Reads one member by the id of the user. */
@@ -126,5 +126,5 @@ function byUserId(ctx: Ctx, userId: UserId) {
 }
 
 function toMember(row: MemberRow): Member {
-  return { ...row, createdAt: toTimestamp(row.createdAt) }
+  return row
 }

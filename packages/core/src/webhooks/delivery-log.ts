@@ -5,7 +5,7 @@ import { int } from '../db/statements/sql-types.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { emitTo } from '../events/emit.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/validation.ts'
 import { type DeliveryId, timeOfUuid, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { publishDrain } from '../work/publisher.ts'
 import { type Page, readPage } from '../request/paging.ts'
@@ -98,7 +98,8 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
     // Concurrent requests would find the same events. An advisory lock, because workers lock the row of the webhook.
     await lockName(ctx.db, `redeliver ${webhookId}`)
     const { status, type, createdBefore } = input
-    const createdAfter = input.createdAfter ?? new Date((createdBefore?.getTime() ?? Date.now()) - dayMs)
+    const createdAfter =
+      input.createdAfter ?? timestampAt((createdBefore ? Date.parse(createdBefore) : Date.now()) - dayMs)
     const isRequested = and(
       inArray(sql`d.status`, status ? [status] : ['FAILED', 'INTERRUPTED']),
       type && eq(sql`d.event_type`, type),
@@ -166,12 +167,12 @@ function toDelivery(row: DeliveryRow): Delivery {
     eventId: row.eventId,
     eventType: row.eventType,
     status: row.status,
-    attemptedAt: toTimestampOrNull(row.attemptedAt),
+    attemptedAt: row.attemptedAt,
     durationMs: row.durationMs,
     responseStatus: row.responseStatus,
     responseBody: row.responseBody,
     error: row.error,
     // From the id, because the list is in the order of the ids.
-    createdAt: toTimestamp(new Date(timeOfUuid(uuidOf(row.id)))),
+    createdAt: timestampAt(timeOfUuid(uuidOf(row.id))),
   }
 }

@@ -15,7 +15,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import type { EventId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { selectMergedIds } from '../contacts/contact-aliases.ts'
@@ -23,6 +22,7 @@ import { isCreatedInRange, isIdInRange } from '../request/time-range.ts'
 import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
 import { eventNotFound, type EventQuery } from './deliveries.schema.ts'
+import { type Timestamp, timestampAt } from '../kernel/validation.ts'
 
 const oldestRunningTransaction = sql`
   select coalesce(min(running), pg_snapshot_xmax(pg_current_snapshot()))
@@ -74,7 +74,7 @@ export async function readEvent(ctx: Ctx, id: EventId): Promise<Event> {
 }
 
 const hourMs = 3_600_000
-const addHours = (date: Date | undefined, hours: number) => date && new Date(date.getTime() + hours * hourMs)
+const addHours = (date: Timestamp | undefined, hours: number) => date && timestampAt(Date.parse(date) + hours * hourMs)
 
 /**
  * The range is one of timestamps. The range of ids, which is wider by an hour, limits the partitions and index entries
@@ -102,5 +102,5 @@ async function findEvent(ctx: Ctx, id: EventId): Promise<EventRow | undefined> {
 }
 
 function toEvent(row: EventRow): Event {
-  return { id: row.id, type: row.type, timestamp: toTimestamp(row.createdAt), data: row.data }
+  return { id: row.id, type: row.type, timestamp: row.createdAt, data: row.data }
 }

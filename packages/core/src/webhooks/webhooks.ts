@@ -4,7 +4,6 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../kernel/errors.ts'
-import { toTimestamp } from '../kernel/validation.ts'
 import { newId, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -23,6 +22,7 @@ import {
   toHealth,
 } from './health/webhook-health.ts'
 import type { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 type WebhookRow = typeof webhooks.$inferSelect
 
@@ -48,7 +48,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
       encryptedSecret: seal(ctx.settings.keys, secret, id),
       formerSecrets: [],
       deletedAt: null,
-      createdAt: new Date(),
+      createdAt: timestampNow(),
     }
     await ctx.db.insert(webhooks).values(webhook)
     await audit(ctx, 'webhook.created', { subjectId: id, url })
@@ -168,6 +168,6 @@ function toWebhook(row: WebhookWithHealth): Webhook {
     enabled: row.enabled,
     disabledReason: row.disabledReason,
     ...toHealth(row),
-    createdAt: toTimestamp(row.createdAt),
+    createdAt: row.createdAt,
   }
 }

@@ -39,6 +39,7 @@ import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { WorkScope } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export interface Claim {
   readonly workspaceId: WorkspaceId
@@ -83,7 +84,7 @@ export const latestToken = ({ tokens }: Claim): string => tokens.at(-1) ?? ''
 export async function claimWork({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> {
   const claimed = await db
     .update(work)
-    .set({ token: latestToken(claim), workerId: claim.workerId, claimedAt: new Date() })
+    .set({ token: latestToken(claim), workerId: claim.workerId, claimedAt: timestampNow() })
     .where(
       and(
         isWorkOf(claim),
@@ -111,7 +112,7 @@ export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promis
 /** Releases the work. Does nothing if the claim was lost. */
 export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, release: Release): Promise<void> {
   const free = { token: null, workerId: null, claimedAt: null }
-  const publishedAt = hasPublisher(db) ? new Date() : null
+  const publishedAt = hasPublisher(db) ? timestampNow() : null
   const [released] = await db
     .update(work)
     .set(release === 'requeue' ? { ...free, publishedAt } : free)

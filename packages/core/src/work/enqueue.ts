@@ -11,6 +11,7 @@ import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /** The workspace whose work changes. */
 export type WorkScope = Pick<Ctx, 'db' | 'workspaceId'>
@@ -34,7 +35,7 @@ export const enqueueParams = {
 export function toEnqueueParams(ctx: Ctx, kind: WorkKind): ValuesOf<typeof enqueueParams> {
   const { workspaceId, requestId, traceparent = null } = ctx
   const limit = hasPublisher(ctx.db) ? kindsOfWork[kind].published : 0
-  return { workspaceId, kind, requestId, traceparent, limit, now: new Date() }
+  return { workspaceId, kind, requestId, traceparent, limit, now: timestampNow() }
 }
 
 /**

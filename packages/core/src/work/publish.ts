@@ -12,6 +12,7 @@ import type { Ctx } from '../request/context.ts'
 import type { WorkScope } from './enqueue.ts'
 import { isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
 import type { WorkJob } from './queues.ts'
+import { timestampNow, timestampAt, type Timestamp } from '../kernel/validation.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
 export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
@@ -39,13 +40,13 @@ export async function delayUnclaimableWork(ctx: WorkScope, uuid: string): Promis
   await setPublishedAt(ctx, inTenMinutes(), and(eq(work.id, uuid), isNotNull(work.publishedAt), isNull(work.token)))
 }
 
-const inTenMinutes = () => new Date(Date.now() + delayMs)
+const inTenMinutes = () => timestampAt(Date.now() + delayMs)
 const isOneOf = (uuids: readonly string[]) => sql`${work.id} = any(${sql.param([...uuids])}::uuid[])`
 
 /** Locks the rows in the order of their ids to prevent deadlocks. */
 async function setPublishedAt(
   { db, workspaceId }: WorkScope,
-  publishedAt: Date | null,
+  publishedAt: Timestamp | null,
   condition?: SQL,
 ): Promise<void> {
   const isOfWorkspace = eq(work.workspaceId, workspaceId)
@@ -92,8 +93,8 @@ export const republishMs = 10_000
  * waiting rows finds their workspaces, which takes 15 ms for 100,000 rows. Skips what waits in a suspended workspace.
  */
 export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<WorkJob[]> {
-  const now = new Date()
-  return selectPublishable(db, { now, republishBefore: new Date(now.getTime() - republishAfterMs) })
+  const now = timestampNow()
+  return selectPublishable(db, { now, republishBefore: timestampAt(Date.parse(now) - republishAfterMs) })
 }
 
 const selectPublishable = namedStatement('find publishable work', {
@@ -136,6 +137,6 @@ async function markPublishedInWorkspace({ db, workspaceId }: WorkScope, uuids: s
     .for('update', { skipLocked: true })
   await db
     .update(work)
-    .set({ publishedAt: new Date() })
+    .set({ publishedAt: timestampNow() })
     .where(and(isOfWorkspace, inArray(work.id, unlocked)))
 }

@@ -3,14 +3,14 @@ import { hostname } from 'node:os'
 import { eq, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { workers } from '../db/schema/index.ts'
-import { toTimestamp } from '../kernel/validation.ts'
+import { timestampAt, timestampNow } from '../kernel/validation.ts'
 
 export const heartbeatIntervalMs = 3_000
 /** A worker whose last heartbeat is older than this, by the clock of the database, counts as crashed. */
 export const heartbeatTimeoutMs = 15_000
 
 /** Registers the worker or renews its heartbeat. A worker that counted as crashed is registered again. */
-export async function recordHeartbeat(db: Db, workerId: string, clockAt = new Date()): Promise<void> {
+export async function recordHeartbeat(db: Db, workerId: string, clockAt = timestampNow()): Promise<void> {
   await db
     .insert(workers)
     .values({ id: workerId, host: hostname(), clockAt })
@@ -42,7 +42,7 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
     })
     .from(workers)
     .orderBy(workers.startedAt, workers.id)
-  return rows.map((row) => ({ ...row, startedAt: toTimestamp(row.startedAt) }))
+  return rows.map((row) => ({ ...row, startedAt: row.startedAt }))
 }
 
 /** Removes a worker that shuts down. Its remaining claims are recovered like those of a crashed worker. */
@@ -55,7 +55,7 @@ export async function deregisterWorker(db: Db, workerId: string): Promise<void> 
  * writes only a column of the first release.
  */
 export async function expireHeartbeats(db: Db): Promise<void> {
-  await db.update(workers).set({ seenAt: new Date(0) })
+  await db.update(workers).set({ seenAt: timestampAt(0) })
 }
 
 /** Whether this worker is the elected one, which polls and reads the mailbox: the live worker with the smallest id. */

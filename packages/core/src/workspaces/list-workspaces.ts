@@ -1,7 +1,6 @@
 import { asc, isNull } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { workspaces } from '../db/schema/index.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Workspace } from './workspaces.schema.ts'
 
 /** Lists all workspaces of the installation, oldest first, for the operator. */
@@ -18,7 +17,7 @@ export async function listWorkspaces(db: Db): Promise<Pick<Workspace, 'id' | 'na
     .orderBy(asc(workspaces.createdAt), asc(workspaces.id))
   return rows.map((row) => ({
     ...row,
-    suspendedAt: toTimestampOrNull(row.suspendedAt),
-    createdAt: toTimestamp(row.createdAt),
+    suspendedAt: row.suspendedAt,
+    createdAt: row.createdAt,
   }))
 }

@@ -8,11 +8,13 @@ import { workspaces } from '../db/schema/index.ts'
 import { requeueWorkOfWorkspace } from '../work/publish.ts'
 import { notFound } from '../kernel/errors.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { type Timestamp, timestampNow } from '../kernel/validation.ts'
 
 /** Suspends the workspace, for the operator. Idempotent. Throws `not_found`. */
 export function suspendWorkspace(ctx: Ctx): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (await setSuspendedAt(ctx, new Date())) await audit(ctx, 'workspace.suspended', { subjectId: ctx.workspaceId })
+    if (await setSuspendedAt(ctx, timestampNow()))
+      await audit(ctx, 'workspace.suspended', { subjectId: ctx.workspaceId })
   })
 }
 
@@ -26,7 +28,7 @@ export function resumeWorkspace(ctx: Ctx): Promise<void> {
 }
 
 /** Returns whether this changed the workspace. */
-async function setSuspendedAt(ctx: Ctx, suspendedAt: Date | null): Promise<boolean> {
+async function setSuspendedAt(ctx: Ctx, suspendedAt: Timestamp | null): Promise<boolean> {
   const isLive = and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt))
   const isOther = suspendedAt ? isNull(workspaces.suspendedAt) : isNotNull(workspaces.suspendedAt)
   const changed = await ctx.db

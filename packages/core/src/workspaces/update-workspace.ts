@@ -8,6 +8,7 @@ import { timeAtLeast } from '../db/schema/columns.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 /** Updates the given fields. Without a difference, neither `updatedAt` nor the audit log changes. */
 export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
@@ -18,7 +19,7 @@ export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promis
     if (isDeepStrictEqual({ ...current, ...withoutUndefined(change) }, current)) return current
     const [row] = await ctx.db
       .update(workspaces)
-      .set({ ...change, updatedAt: timeAtLeast(workspaces.updatedAt, new Date()) })
+      .set({ ...change, updatedAt: timeAtLeast(workspaces.updatedAt, timestampNow()) })
       .where(eq(workspaces.id, ctx.workspaceId))
       .returning()
     if (!row) return current

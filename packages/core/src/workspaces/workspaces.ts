@@ -2,7 +2,6 @@ import { eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { unauthenticated } from '../kernel/errors.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
 import { createDefaultPipeline } from '../pipelines/pipelines.ts'
 import { workspaces } from '../db/schema/index.ts'
@@ -48,8 +47,8 @@ export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
     locale: row.locale,
     confirmChangedAddress: row.confirmChangedAddress,
     trackingWithoutConsent: row.trackingWithoutConsent,
-    suspendedAt: toTimestampOrNull(row.suspendedAt),
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
+    suspendedAt: row.suspendedAt,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   }
 }

@@ -3,6 +3,7 @@ import type { Subscription } from '@rapport/core/consent/subscriptions.schema.ts
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
+import { timestampAt } from '@rapport/core/kernel/validation.ts'
 
 /** A subscription as a row, ended without any suppression if its status says so. */
 export const subscriptionRow = (
@@ -14,7 +15,7 @@ export const subscriptionRow = (
   ...key,
   status,
   ownStatus: status === 'PENDING' ? ('PENDING' as const) : ('CONFIRMED' as const),
-  ownStatusAt: new Date(0),
+  ownStatusAt: timestampAt(0),
 })
 
 /** Confirms those contacts on a list against whose consent nothing stands. */

@@ -8,6 +8,7 @@ import { newId, type DomainId } from '@rapport/core/kernel/ids.ts'
 import { byId } from '@rapport/core/request/by-id.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import type { NameServer } from './name-server.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const pairs = new Map<number, { publicKey: string; privateKey: string }>()
 
@@ -38,7 +39,7 @@ export async function addTestDomain(ctx: Ctx, name: string, overrides: Partial<D
     keys: { signing: keyOf(ctx, id, 1), next: keyOf(ctx, id, 2), former: null },
     checks: [],
     checkedAt: null,
-    createdAt: new Date(),
+    createdAt: timestampNow(),
     ...overrides,
   }
   await ctx.db.insert(domains).values(domain)
@@ -54,7 +55,7 @@ export async function addVerifiedDomain(ctx: Ctx, name: string): Promise<DomainR
     status: 'VERIFIED' as const,
     problem: null,
   }))
-  const change = { status: 'VERIFIED' as const, checks, checkedAt: new Date() }
+  const change = { status: 'VERIFIED' as const, checks, checkedAt: timestampNow() }
   const [verified] = await ctx.db
     .update(domains)
     .set(change)

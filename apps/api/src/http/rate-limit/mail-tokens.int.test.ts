@@ -11,6 +11,7 @@ import { addSubscribers, createTestList } from '@rapport/testing/fixtures/factor
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { countStatuses, freshAddress, startTestApi } from '../../../test/testing.ts'
+import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
 const api = useForFile(() => startTestApi())
 let ctx: Ctx
@@ -64,7 +65,7 @@ function linksOf(): [string, string][] {
   const tracking = createTracking(ctx, { recipient, opens: 'PERSON', clicks: 'PERSON' })
   const [click = '', open = ''] =
     trackHtml('<a href="https://example.com">x</a>', tracking).match(/https:\/\/crm[^"]+/g) ?? []
-  const now = new Date()
+  const now = timestampNow()
   const undo = undoToken(ctx, { ...one, saidAt: now })
   return [
     ['GET', unsubscribeUrl(ctx, one)],

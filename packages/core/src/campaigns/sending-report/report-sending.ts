@@ -2,7 +2,7 @@
 import { signPayload, verifyPayload } from '../../kernel/crypto.ts'
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import type { CampaignId, SegmentId } from '../../kernel/ids.ts'
-import { toTimestamp } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 import { readList } from '../../lists/lists.ts'
 import { requireSender } from '../../domains/senders.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -39,7 +39,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
     excluded,
     unseen,
     confirmationToken: willReceive > 0 ? signToken(ctx, id, { ...reviewed, expiresAt }) : null,
-    expiresAt: toTimestamp(new Date(expiresAt)),
+    expiresAt: timestampAt(expiresAt),
   }
 }
 

@@ -1,6 +1,7 @@
 /** How the choice of a contact about tracking changes. Each function returns the consent after the change. */
 import { trackedActions, type TrackingProof, type trackingConsents } from '../../db/schema/index.ts'
 import type { TrackedAction } from './tracking-level.ts'
+import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
 export type Consent = Pick<
   typeof trackingConsents.$inferSelect,
@@ -36,7 +37,7 @@ export function deny(current: Consent, proof: TrackingProof): Consent {
   const rest = current.proofs.filter((one) => !isEnded(one))
   return {
     ...current,
-    ...setChoice(denied, 'DENIED', new Date(proof.at)),
+    ...setChoice(denied, 'DENIED', timestampAt(Date.parse(proof.at))),
     proofs: isNew ? [proof, ...rest].slice(0, maxProofs) : rest,
   }
 }
@@ -53,7 +54,7 @@ export function request(current: Consent, proof: TrackingProof): Consent {
  */
 export function confirm(
   current: Consent,
-  link: { scope: readonly TrackedAction[]; issuedAt: Date; email: string },
+  link: { scope: readonly TrackedAction[]; issuedAt: Timestamp; email: string },
   used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'>,
 ): { consent: Consent; granted: TrackedAction[] } | undefined {
   const open = findRequest(current)
@@ -89,10 +90,15 @@ export function merge(remaining: Consent, merged: Consent): Consent {
   }
 }
 
-function setChoice(actions: readonly TrackedAction[], choice: Consent['opens'], deniedAt?: Date): Partial<Consent> {
+function setChoice(
+  actions: readonly TrackedAction[],
+  choice: Consent['opens'],
+  deniedAt?: Timestamp,
+): Partial<Consent> {
   return Object.fromEntries(
     actions.flatMap((action) => [[action, choice], ...(deniedAt ? [[`${action}DeniedAt`, deniedAt]] : [])]),
   ) as Partial<Consent>
 }
 
-const latest = (one: Date | null, other: Date | null) => (one && other ? (one > other ? one : other) : (one ?? other))
+const latest = (one: Timestamp | null, other: Timestamp | null) =>
+  one && other ? (one > other ? one : other) : (one ?? other)

@@ -18,6 +18,7 @@ import {
 } from './tracking-consents.ts'
 import { liftTrackingDenials } from './tracking-denials.ts'
 import type { TrackedAction } from './tracking-level.ts'
+import { type Timestamp } from '../../kernel/validation.ts'
 
 /** What a contact asks to grant and has not granted yet. */
 export async function readGrantScope(
@@ -61,7 +62,7 @@ export async function requestGrant(
 export async function grantByLink(
   ctx: Ctx,
   contact: AddressedContact,
-  link: { scope: readonly TrackedAction[]; issuedAt: Date },
+  link: { scope: readonly TrackedAction[]; issuedAt: Timestamp },
 ): Promise<TrackedAction[]> {
   const { email } = contact
   const used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'> = {

@@ -3,12 +3,12 @@ import { and, eq, sql } from 'drizzle-orm'
 import { contacts, type TrackingProof, trackingConsents } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import { type ContactId, uuidOf } from '../../kernel/ids.ts'
-import { toTimestampOrNull } from '../../kernel/validation.ts'
 import { type Ctx, getActorId } from '../../request/context.ts'
 import { type Consent, deny, endGrants, merge, noConsent } from './change-consent.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
 import { findTrackingDenials } from './tracking-denials.ts'
 import { type TrackedAction, type TrackingChoices, unknownChoices } from './tracking-level.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 export interface AddressedContact {
   id: ContactId
@@ -65,7 +65,7 @@ export async function toTrackingConsent(
   return {
     contactId: contact.id,
     ...toChoices(row, denials.get(contact.email)),
-    updatedAt: toTimestampOrNull(row?.updatedAt ?? null),
+    updatedAt: row?.updatedAt ?? null,
   }
 }
 
@@ -84,7 +84,7 @@ export async function changeConsent(
   if (next === current) return false
   const { opens, clicks, opensDeniedAt, clicksDeniedAt, proofs } = next
   const isChanged = opens !== current.opens || clicks !== current.clicks
-  const now = new Date()
+  const now = timestampNow()
   const updatedAt = isChanged ? now : (row?.updatedAt ?? now)
   const saved = { opens, clicks, opensDeniedAt, clicksDeniedAt, proofs, updatedAt }
   const { workspaceId } = ctx

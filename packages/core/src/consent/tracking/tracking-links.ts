@@ -3,12 +3,13 @@ import { invalidToken } from '../../kernel/errors.ts'
 import { type ContactId, idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
 import type { TrackedAction } from './tracking-level.ts'
+import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
 export interface TrackingConfirmation {
   workspaceId: WorkspaceId
   contactId: ContactId
   email: string
-  issuedAt: Date
+  issuedAt: Timestamp
   scope: TrackedAction[]
 }
 
@@ -26,10 +27,10 @@ export function trackingConfirmationUrl(
     email,
     issuedAt,
     scope,
-  }: { contactId: ContactId; email: string; issuedAt: Date; scope: TrackedAction[] },
+  }: { contactId: ContactId; email: string; issuedAt: Timestamp; scope: TrackedAction[] },
 ): string {
   const ids = [ctx.workspaceId, contactId].map(uuidOf)
-  const payload = [...ids, issuedAt.getTime(), email, scope.join(' ')]
+  const payload = [...ids, Date.parse(issuedAt), email, scope.join(' ')]
   const token = sealPayload(ctx.settings.keys.links, purpose, payload)
   return `${ctx.settings.publicUrl}/public/tracking/confirm?token=${token}`
 }
@@ -44,7 +45,7 @@ export function openTrackingConfirmation(base: BaseCtx, token: string, now = Dat
     workspaceId: idOf('wsp', workspace ?? ''),
     contactId: idOf('con', contact ?? ''),
     email: email ?? '',
-    issuedAt: new Date(issuedAt),
+    issuedAt: timestampAt(issuedAt),
     scope: (scope ?? '').split(' ') as TrackedAction[],
   }
 }

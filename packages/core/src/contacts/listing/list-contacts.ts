@@ -118,22 +118,21 @@ function isUnfiltered({ customFields, ...query }: ContactQuery): boolean {
   return sort === newestFirst && filters.length === 0 && Object.keys(customFields).length === 0
 }
 
-const toIsoString = (date: Date) => date.toISOString()
 const sortKeys = {
   createdAt: {
     column: contacts.createdAt,
     type: 'timestamptz',
-    valueOf: (row: ContactRow) => toIsoString(row.createdAt),
+    valueOf: (row: ContactRow) => row.createdAt,
   },
   updatedAt: {
     column: contacts.updatedAt,
     type: 'timestamptz',
-    valueOf: (row: ContactRow) => toIsoString(row.updatedAt),
+    valueOf: (row: ContactRow) => row.updatedAt,
   },
   lastActivityAt: {
     column: activityOrder(contacts.lastActivityAt),
     type: 'timestamptz',
-    valueOf: (row: ContactRow) => (row.lastActivityAt ? toIsoString(row.lastActivityAt) : '-infinity'),
+    valueOf: (row: ContactRow) => row.lastActivityAt ?? '-infinity',
   },
   email: {
     column: sql`lower(${contacts.email} collate "C")`,

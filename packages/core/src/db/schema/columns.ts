@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, check, customType } from 'drizzle-orm/pg-core'
 import { type IdOf, type IdPrefix, idOf, uuidOf } from '../../kernel/ids.ts'
-import { timestampOf } from '../../kernel/validation.ts'
+import { type Timestamp, timestampOf } from '../../kernel/validation.ts'
 
 /** An id: a `uuid` in the database, `con_01j…` in the program. */
 export function id<Prefix extends IdPrefix>(prefix: Prefix) {
@@ -15,16 +15,15 @@ export function id<Prefix extends IdPrefix>(prefix: Prefix) {
 
 /** A timestamp with milliseconds. Drizzle's `timestamp` misreads the years 1 to 99 as 1900 to 2099. */
 export const timestamptz = () =>
-  customType<{ data: Date; driverData: string }>({
+  customType<{ data: Timestamp; driverData: string }>({
     dataType: () => 'timestamp (3) with time zone',
-    toDriver: (value) => value.toISOString(),
-    fromDriver: (text) => new Date(timestampOf(text)),
+    fromDriver: timestampOf,
   })()
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 export const transactionId = customType<{ data: string }>({ dataType: () => 'xid8' })
 export const createdAt = () => timestamptz().notNull().default(sql`now()`)
 /** Moves a timestamp forward, never back: the clocks of processes may differ. */
-export const timeAtLeast = (column: AnyPgColumn, at: Date) => sql`greatest(${column}, ${sql.param(at, column)})`
+export const timeAtLeast = (column: AnyPgColumn, at: Timestamp) => sql`greatest(${column}, ${sql.param(at, column)})`
 export const lower = (column: AnyPgColumn) => sql`lower(${column} collate "C")`
 export const oneOf = (name: string, column: AnyPgColumn, values: readonly string[]) =>
   check(name, sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`)

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { index, jsonb, text, uniqueIndex, type AnyPgColumn } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, lower, oneOf, id, timeAtLeast } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
+import { type Timestamp } from '../../kernel/validation.ts'
 
 export const emailSubscribedStatuses = [
   'NONE',
@@ -66,7 +67,7 @@ export const contacts = tenantTable(
 )
 
 /** Moves a contact's timestamps forward to the time of an activity. */
-export const activityAt = (at: Date) => ({
+export const activityAt = (at: Timestamp) => ({
   lastActivityAt: timeAtLeast(contacts.lastActivityAt, at),
   updatedAt: timeAtLeast(contacts.updatedAt, at),
 })

@@ -7,6 +7,7 @@ import { webhooks, work } from '../schema/index.ts'
 import { arrayOf, bigint, bool, int, jsonb, nullable, text, timestamptz, uuid } from './sql-types.ts'
 import { newId, uuidOf } from '../../kernel/ids.ts'
 import { transaction } from '../transaction.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 
 let testDatabase: TestDatabase
 let database: Database
@@ -59,7 +60,7 @@ test('values are converted as their columns convert them, in both directions', a
   const values = {
     workspaceId: newId('wsp'),
     webhookIds: [newId('whk'), newId('whk')],
-    at: new Date('0099-01-01T12:00:00.123Z'),
+    at: timestampAt('0099-01-01T12:00:00.123Z'),
     texts: ['a "quoted", {text}', null, ''],
     missing: null,
   }

@@ -1,7 +1,7 @@
 /** The types of the parameters and columns that a named statement declares. */
 import { type GetColumnData, is } from 'drizzle-orm'
 import { PgColumn } from 'drizzle-orm/pg-core'
-import { timestampOf } from '../../kernel/validation.ts'
+import { type Timestamp, timestampOf } from '../../kernel/validation.ts'
 
 /** A type of PostgreSQL. Conversions that are absent are not needed, and none is called with null. */
 export interface SqlType<Value> {
@@ -33,10 +33,9 @@ export const float = plain<number>('double precision')
 export const bool = plain<boolean>('boolean')
 /** For numbers that are safe integers, such as counts. */
 export const bigint: SqlType<number> = { sqlType: 'bigint', decode: Number }
-export const timestamptz: SqlType<Date> = {
+export const timestamptz: SqlType<Timestamp> = {
   sqlType: 'timestamp with time zone',
-  encode: (value) => (value as Date).toISOString(),
-  decode: (value) => new Date(timestampOf(value as string)),
+  decode: (value) => timestampOf(value as string),
 }
 export const json = <Value>() => plain<Value>('json')
 export const jsonb = <Value>() => plain<Value>('jsonb')

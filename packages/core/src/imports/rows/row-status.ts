@@ -1,7 +1,7 @@
 /** What a row says about emails to a person, from its columns or properties. */
 import type { FileStatus } from '../../db/schema/imports.ts'
 import type { Issue } from '../../kernel/errors.ts'
-import { SingleLine } from '../../kernel/validation.ts'
+import { SingleLine, type Timestamp, timestampAt } from '../../kernel/validation.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { isZeroDate, parseMoment } from './file-moment.ts'
 import { isOptOut } from './file-status.ts'
@@ -12,10 +12,10 @@ export interface RowStatus {
   /** Of each column with one, and of every row. */
   statuses: FileStatus[]
   /** When the person consented, and from which address, as the source of the file says. */
-  confirmedAt?: Date | undefined
+  confirmedAt?: Timestamp | undefined
   optInAddress?: string | undefined
   /** When the person opted out, or the address bounced. */
-  unsubscribedAt?: Date | undefined
+  unsubscribedAt?: Timestamp | undefined
   /** The status of an export of Rapport. The contact here may have it already: then it says nothing new. */
   exported?: FileStatus | undefined
 }
@@ -25,10 +25,10 @@ const momentMessage =
   'must be a moment such as 2026-11-21T06:35:49Z or 2026-11-21 06:35:49, or a date such as 2026-11-21'
 
 /** A moment without a time zone can seem to be in the future for some hours: it becomes the present. */
-export function readMoment(text: string): { at: Date } | { message: string } {
+export function readMoment(text: string): { at: Timestamp } | { message: string } {
   const moment = parseMoment(text)
   const now = Date.now()
-  if (moment && moment.getTime() <= now + dayMs) return { at: new Date(Math.min(moment.getTime(), now)) }
+  if (moment && moment.getTime() <= now + dayMs) return { at: timestampAt(Math.min(moment.getTime(), now)) }
   return { message: moment ? 'must not be in the future' : momentMessage }
 }
 
@@ -39,7 +39,7 @@ function toText(value: unknown): string | undefined {
 }
 
 /** When a person left or an address bounced. `hasLeft` is true for every value but one that says no: see `warning`. */
-function readLeaving(value: unknown): { hasLeft: boolean; at?: Date; warning?: string } {
+function readLeaving(value: unknown): { hasLeft: boolean; at?: Timestamp; warning?: string } {
   const text = toText(value)
   if (text === undefined || readYesNo(text) === false) return { hasLeft: false }
   if (readYesNo(text)) return { hasLeft: true }

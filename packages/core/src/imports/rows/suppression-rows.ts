@@ -3,7 +3,7 @@ import { unescapeFormulas } from '../../contacts/export/escape-formulas.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
 import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
-import { Email } from '../../kernel/validation.ts'
+import { Email, type Timestamp } from '../../kernel/validation.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import type { NewSuppression } from '../../suppressions/suppress.ts'
 import type { FileRow } from '../file/csv-rows.ts'
@@ -17,7 +17,7 @@ import { isStatusColumn, readStatus, type StatusColumn } from './status-columns.
 export type SuppressionRow =
   | {
       line: number
-      suppression: Omit<NewSuppression, 'source' | 'at' | 'listId'> & { saidAt?: Date; listId?: ListId }
+      suppression: Omit<NewSuppression, 'source' | 'at' | 'listId'> & { saidAt?: Timestamp; listId?: ListId }
       warnings: RowError[]
     }
   | RowError

@@ -19,13 +19,14 @@ import type { OptOutStatus } from '../rows/file-status.ts'
 import type { ImportRecord } from '../import-record.ts'
 import { addOptOutKeys } from './opt-out-keys.ts'
 import { undoDryRun } from './undo-dry-run.ts'
+import { type Timestamp } from '../../kernel/validation.ts'
 
 /** What a row says against emails to a person, who is known by one of the keys. */
 export interface OptOutRow {
   email: string | undefined
   externalId: string | undefined
   statuses: OptOutStatus[]
-  at: Date | undefined
+  at: Timestamp | undefined
   /** That of an export of Rapport: nothing new about a contact that has it here. */
   exported?: FileStatus | undefined
 }
@@ -115,7 +116,7 @@ const reasonOf = (status: OptOutStatus): Reason => (status === 'UNSUBSCRIBED' ? 
 export interface AddressOptOut {
   email: string
   status: OptOutStatus
-  at: Date | undefined
+  at: Timestamp | undefined
 }
 
 /** What a person said holds for each of their addresses. A bounce concerns one. */

@@ -9,6 +9,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, int, text, timestamptz } from '../../db/statements/sql-types.ts'
 import type { QuotaName, Quotas } from '../../kernel/quotas.ts'
 import type { Ctx } from '../../request/context.ts'
+import { timestampNow, type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
 export interface MailBudget {
   quota: Extract<QuotaName, 'confirmations' | 'personalDataMails'>
@@ -24,15 +25,15 @@ export const mailBudgets: readonly MailBudget[] = [
 
 const dayMs = 24 * 60 * 60 * 1000
 /** Counted mails, and how long a mail waits at most. */
-export const getDayBefore = (now: Date) => new Date(now.getTime() - dayMs)
-const getWeekBefore = (now: Date) => new Date(now.getTime() - 7 * dayMs)
+export const getDayBefore = (now: Timestamp) => timestampAt(Date.parse(now) - dayMs)
+const getWeekBefore = (now: Timestamp) => timestampAt(Date.parse(now) - 7 * dayMs)
 
 /** Whether the workspace has a budget for mails of the kind. */
 export const hasBudget = (quotas: Quotas, kind: MailBudget['kinds'][number]): boolean =>
   mailBudgets.some((budget) => budget.kinds.includes(kind) && quotas[budget.quota] !== Infinity)
 
 /** Returns how many mails may be released now. Exact while the caller's transaction has locked the budget. */
-export async function readBudget(ctx: Ctx, budget: MailBudget, { limit, now }: { limit: number; now: Date }) {
+export async function readBudget(ctx: Ctx, budget: MailBudget, { limit, now }: { limit: number; now: Timestamp }) {
   if (limit === Infinity) return Infinity
   const [used] = await countUse(ctx.db, {
     workspaceId: ctx.workspaceId,
@@ -45,7 +46,7 @@ export async function readBudget(ctx: Ctx, budget: MailBudget, { limit, now }: {
 
 /** Counts the mails of the last 24 hours that a budget counts now. */
 export async function countReleases(ctx: Ctx, quota: MailBudget['quota']): Promise<number> {
-  const now = new Date()
+  const now = timestampNow()
   const kinds = mailBudgets.flatMap((budget) => (budget.quota === quota ? budget.kinds : []))
   const moments = { dayBefore: getDayBefore(now), weekBefore: getWeekBefore(now) }
   const [used] = await countUse(ctx.db, { workspaceId: ctx.workspaceId, kinds, ...moments })

@@ -18,6 +18,7 @@ import { publishRelease } from '../../work/publisher.ts'
 import { getDayBefore, type MailBudget, mailBudgets, readBudget } from './budgets.ts'
 import { tellAboutWithheldMails } from './tell-about-withheld-mails.ts'
 import { endVisitorMails, isWaiting } from './visitor-mails.ts'
+import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
 
 /** As many as are published at once: further ones follow in the next transaction. */
 const batchSize = 100
@@ -30,7 +31,7 @@ export interface ReleasedMails {
 }
 
 /** Releases what the budgets allow, and withholds the rest. Does nothing while the workspace is suspended. */
-export function releaseVisitorMails(ctx: Ctx, { now = new Date() } = {}): Promise<ReleasedMails> {
+export function releaseVisitorMails(ctx: Ctx, { now = timestampNow() } = {}): Promise<ReleasedMails> {
   return inTransaction(ctx, async (ctx) => {
     // One release at a time counts. No request takes this lock.
     await lockName(ctx.db, `visitor mails ${uuidOf(ctx.workspaceId)}`)
@@ -55,7 +56,7 @@ async function isActive(ctx: Ctx): Promise<boolean> {
   return (await ctx.db.$count(workspaces, and(eq(id, ctx.workspaceId), isNull(suspendedAt), isNull(deletedAt)))) > 0
 }
 
-async function giveUpOldMails(ctx: Ctx, now: Date): Promise<number> {
+async function giveUpOldMails(ctx: Ctx, now: Timestamp): Promise<number> {
   const old = await selectWaiting(ctx, lt(visitorMails.createdAt, getDayBefore(now)))
   await endVisitorMails(ctx, old, { status: 'GIVEN_UP' })
   return old.length
@@ -64,7 +65,7 @@ async function giveUpOldMails(ctx: Ctx, now: Date): Promise<number> {
 async function releaseOldest(
   ctx: Ctx,
   budget: MailBudget,
-  { count, now }: { count: number; now: Date },
+  { count, now }: { count: number; now: Timestamp },
 ): Promise<number> {
   if (count === 0) return 0
   const oldest = await selectWaiting(ctx, inArray(visitorMails.kind, [...budget.kinds])).limit(count)

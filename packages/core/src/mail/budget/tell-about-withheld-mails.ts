@@ -3,23 +3,23 @@ import { and, asc, count, eq, gt, inArray, isNull, min, ne, type SQL } from 'dri
 import { members, users, visitorMails } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import type { ListId } from '../../kernel/ids.ts'
-import { toTimestamp } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
 import { takeDailyNotice } from '../mail-quotas.ts'
 import { enqueueMail } from '../mails.ts'
 import { confirmationsWithheld } from './withheld-confirmations.schema.ts'
+import { timestampNow, type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
 const hourMs = 60 * 60 * 1000
 
 /** Runs in the transaction of a release, so that one at a time tells. */
-export async function tellAboutWithheldMails(ctx: Ctx, now: Date): Promise<void> {
+export async function tellAboutWithheldMails(ctx: Ctx, now: Timestamp): Promise<void> {
   const lists = await listWithheld(ctx)
   if (lists.length === 0) return
-  const told = await findToldLists(ctx, new Date(now.getTime() - hourMs))
+  const told = await findToldLists(ctx, timestampAt(Date.parse(now) - hourMs))
   for (const { listId, count, since } of lists) {
     if (told.has(listId)) continue
     await markTold(ctx, listId, now)
-    await emit(ctx, confirmationsWithheld, { listId, count, since: toTimestamp(since) })
+    await emit(ctx, confirmationsWithheld, { listId, count, since })
   }
   await emailOwners(ctx)
 }
@@ -29,7 +29,7 @@ export interface WithheldOfList {
   listId: ListId | null
   count: number
   /** When the visitor asked for the oldest of them. */
-  since: Date
+  since: Timestamp
 }
 
 /** Counts the confirmations that wait now, by list. */
@@ -41,7 +41,7 @@ export async function listWithheld(ctx: Ctx): Promise<WithheldOfList[]> {
     .where(isWithheld(ctx))
     .groupBy(listId)
     .orderBy(listId)
-  return rows.map(({ since, ...row }) => ({ ...row, since: since ?? new Date() }))
+  return rows.map(({ since, ...row }) => ({ ...row, since: since ?? timestampNow() }))
 }
 
 /** Counts the confirmations of a list that wait now. */
@@ -56,7 +56,7 @@ const isWithheld = (ctx: Ctx): SQL | undefined =>
     ne(visitorMails.kind, 'PERSONAL_DATA'),
   )
 
-async function findToldLists(ctx: Ctx, after: Date): Promise<Set<ListId | null>> {
+async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Set<ListId | null>> {
   const rows = await ctx.db
     .select({ listId: visitorMails.listId })
     .from(visitorMails)
@@ -65,7 +65,7 @@ async function findToldLists(ctx: Ctx, after: Date): Promise<Set<ListId | null>>
 }
 
 /** Records it at one mail: a flood would make it thousands. */
-async function markTold(ctx: Ctx, listId: ListId | null, now: Date): Promise<void> {
+async function markTold(ctx: Ctx, listId: ListId | null, now: Timestamp): Promise<void> {
   const oldest = ctx.db
     .select({ id: visitorMails.id })
     .from(visitorMails)

@@ -11,6 +11,7 @@ import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { WorkScope } from '../../work/enqueue.ts'
 import { publishRelease } from '../../work/publisher.ts'
+import { timestampNow, type Timestamp } from '../../kernel/validation.ts'
 
 /** The mails about one decision of a contact: of several that wait, the latest is sent. */
 export interface VisitorMailSubject {
@@ -43,7 +44,7 @@ export async function storeVisitorMail(
 export async function replaceWaitingMail(
   ctx: Ctx,
   subject: VisitorMailSubject,
-): Promise<{ status: 'WAITING' | 'WITHHELD'; createdAt: Date } | undefined> {
+): Promise<{ status: 'WAITING' | 'WITHHELD'; createdAt: Timestamp } | undefined> {
   // Read in the same order of locks as a release: first these rows, then the mails.
   const rows = await ctx.db
     .select({ id: visitorMails.id, status: visitorMails.status, createdAt: visitorMails.createdAt })
@@ -82,7 +83,7 @@ export async function endVisitorMails(
     .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, ids)))
   await ctx.db
     .update(mails)
-    .set({ ...outcome, endedAt: new Date() })
+    .set({ ...outcome, endedAt: timestampNow() })
     .where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, ids), eq(mails.status, 'PENDING')))
 }
 
@@ -120,7 +121,7 @@ export async function recordUsedLink(ctx: Ctx, subject: VisitorMailSubject): Pro
     .limit(1)
   await ctx.db
     .update(visitorMails)
-    .set({ usedAt: new Date() })
+    .set({ usedAt: timestampNow() })
     .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, latest)))
 }
 

@@ -17,6 +17,7 @@ import {
 import { setQuotas } from '../../workspaces/set-quotas.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
 import { findWaitingWorkspaces, releaseVisitorMails } from './release-visitor-mails.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -27,7 +28,7 @@ beforeEach(async () => {
   list = await createTestList(ctx)
 })
 
-const after = (hours: number) => new Date(Date.now() + hours * hour)
+const after = (hours: number) => timestampAt(Date.now() + hours * hour)
 async function readEvents() {
   const ofType = and(eq(events.workspaceId, ctx.workspaceId), eq(events.type, 'confirmations.withheld'))
   const rows = await ctx.db.select({ data: events.data }).from(events).where(ofType).orderBy(events.id)
@@ -123,7 +124,7 @@ test(`of ${launch} sign-ups with used links, none waits for three minutes`, asyn
   const [asked, mailed, used] = [new Map<string, number>(), new Map<string, number>(), new Set<string>()]
   const stepSeconds = 10
   for (let seconds = 0; seconds <= 300; seconds += stepSeconds) {
-    const now = new Date(start + seconds * 1000)
+    const now = timestampAt(start + seconds * 1000)
     for (const [email, at] of mailed) {
       if (used.has(email) || seconds - at < 50) continue
       await useMailedLink(ctx, email)

@@ -19,6 +19,7 @@ import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts
 import { applyTrackingDenials } from '../../consent/tracking/tracking-consents.ts'
 import { contactMerged } from '../../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
+import { type Timestamp } from '../../kernel/validation.ts'
 
 /**
  * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties, the external
@@ -88,7 +89,7 @@ async function lockBothContacts(ctx: Ctx, id: ContactId, contactId: ContactId) {
   return { survivor, duplicate }
 }
 
-function laterOf(one: Date | null, other: Date | null): Date | null {
+function laterOf(one: Timestamp | null, other: Timestamp | null): Timestamp | null {
   if (!one || !other) return one ?? other
   return one > other ? one : other
 }

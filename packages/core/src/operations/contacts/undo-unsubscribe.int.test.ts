@@ -23,6 +23,7 @@ import { deleteContact } from './delete-contact.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { mergeContacts } from './merge-contacts.ts'
 import { undoUnsubscribe, unsubscribe } from './unsubscribe.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -95,14 +96,14 @@ test('a token undoes its own unsubscribe only, not a later one', async () => {
 
 test('an undo is refused when its ten minutes are over by the clock of the database', async () => {
   const token = await leave()
-  await ctx.db.update(suppressions).set({ undoableUntil: new Date() }).where(eq(suppressions.listId, list.id))
+  await ctx.db.update(suppressions).set({ undoableUntil: timestampNow() }).where(eq(suppressions.listId, list.id))
   await expect(undo(token)).rejects.toMatchObject(invalidLink)
 })
 
 test('the token expires ten minutes after the unsubscribe', async () => {
   const token = await leave()
   const minutesMs = 60_000
-  const endedAt = (await readSubscription())?.unsubscribedAt?.getTime() ?? 0
+  const endedAt = Date.parse((await readSubscription())?.unsubscribedAt ?? '')
   expect(() => openUndo(ctx, token, endedAt + 10 * minutesMs + 1)).toThrow(expect.objectContaining(invalidLink))
   expect(openUndo(ctx, token, endedAt + 10 * minutesMs)).toMatchObject({ listId: list.id, contactId: ada.id })
 })
@@ -160,7 +161,7 @@ test('after a merge, undoing works only if the address is the same', async () =>
 
 test('a deleted list or workspace accepts no undo', async () => {
   const token = await leave()
-  await ctx.db.update(lists).set({ deletedAt: new Date() }).where(eq(lists.id, list.id))
+  await ctx.db.update(lists).set({ deletedAt: timestampNow() }).where(eq(lists.id, list.id))
   await expect(undo(token)).rejects.toMatchObject(invalidLink)
   await ctx.db.update(lists).set({ deletedAt: null }).where(eq(lists.id, list.id))
   await ctx.db.execute(sql`update workspaces set deleted_at = now() where id = ${uuidOf(ctx.workspaceId)}`)

@@ -24,6 +24,7 @@ import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
+import { type Timestamp } from '../../kernel/validation.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address of that email, whichever contact has
@@ -113,12 +114,11 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
 /** The row of the unsubscribe, if nothing else stands. */
 function findUndone(
   records: ConsentRecords,
-  { email, listId, saidAt }: { email: string; listId: ListId; saidAt: Date },
+  { email, listId, saidAt }: { email: string; listId: ListId; saidAt: Timestamp },
 ) {
   const [row, ...others] = listRows(records, email, listId)
   if (!row) return 'NOTHING_STANDS'
   const isOwn = row.reason === 'OPTED_OUT' && row.source === 'LINK' && row.listId === listId
-  const isUndoable =
-    row.undoableUntil !== null && row.undoableUntil > records.now && row.saidAt.getTime() === saidAt.getTime()
+  const isUndoable = row.undoableUntil !== null && row.undoableUntil > records.now && row.saidAt === saidAt
   return isOwn && isUndoable && others.length === 0 ? row : 'REFUSED'
 }

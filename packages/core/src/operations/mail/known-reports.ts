@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { mailReports } from '../../db/schema/index.ts'
-import { toTimestamp } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { ReportedMail } from './find-reported-mail.ts'
 import type { MailReport } from './mail-report.ts'
@@ -48,7 +48,7 @@ function computeFingerprints(ctx: Ctx, { report, mail: { address, recipient, mai
   return ctx.settings.keys.optOuts.map((key) => createHmac('sha256', key).update(content).digest('base64url'))
 }
 
-const dayOf = (report: MailReport) => (report.class === 'SOFT' ? null : toTimestamp(new Date()).slice(0, 10))
+const dayOf = (report: MailReport) => (report.class === 'SOFT' ? null : timestampNow().slice(0, 10))
 
 /** Deletes reports older than 30 days, at most 1,000, and returns the number. */
 export async function purgeMailReports(db: Db): Promise<number> {

@@ -13,7 +13,7 @@ import type { Ctx } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import { emit } from '../../events/emit.ts'
 import type { CampaignId, ContactId } from '../../kernel/ids.ts'
-import { toTimestamp } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { isUndeliverable, minBounces, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
@@ -82,7 +82,7 @@ export const toEventData = (
   messageId: report.messageId,
   contactId: contactId ?? null,
   campaignId: campaignId ?? null,
-  reportedAt: toTimestamp(new Date()),
+  reportedAt: timestampNow(),
 })
 
 type ReportedReason = 'BOUNCED' | 'COMPLAINED' | 'OPTED_OUT'
@@ -130,7 +130,7 @@ async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, r
 /** Suppresses the address if it is undeliverable by now. A bounce of a former address does not concern the contact. */
 async function countSoftBounce(ctx: Ctx, mail: ReportedMail, contact: { id: ContactId; email: string }) {
   if (mail.address === null || !isSameAddress(mail.address, contact.email)) return
-  const mailedAt = (mail.recipient && (await findMailedAt(ctx, mail.recipient))) ?? new Date()
+  const mailedAt = (mail.recipient && (await findMailedAt(ctx, mail.recipient))) ?? timestampNow()
   const bounced = await recordSoftBounce(ctx, { email: contact.email, mailedAt })
   if (bounced.length < minBounces) return
   if (isUndeliverable(bounced, await listMailedAt(ctx, contact.id))) await suppressRecipient(ctx, mail, 'BOUNCED')

@@ -5,7 +5,6 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { campaigns, type campaignStatuses } from '../../db/schema/index.ts'
 import { int, nullable } from '../../db/statements/sql-types.ts'
 import type { CampaignId, WorkspaceId } from '../../kernel/ids.ts'
-import { toTimestampOrNull } from '../../kernel/validation.ts'
 
 export interface CampaignOverview {
   id: CampaignId
@@ -77,7 +76,7 @@ const selectOverviews = namedStatement('list campaign overviews', {
 function toOverview(row: Awaited<ReturnType<typeof selectOverviews>>[number]): CampaignOverview {
   const pending = row.queued - row.sent - row.failed - row.skipped - row.interrupted
   // A campaign that began less than a minute ago has no full minute to count.
-  const minutes = Math.min(1, Math.max(1 / 60, (Date.now() - (row.sentAt?.getTime() ?? 0)) / 60_000))
+  const minutes = Math.min(1, Math.max(1 / 60, (Date.now() - (row.sentAt ? Date.parse(row.sentAt) : 0)) / 60_000))
   const perMinute = Math.round(row.recipientsPerMinute / minutes)
   return {
     id: row.id,
@@ -93,7 +92,7 @@ function toOverview(row: Awaited<ReturnType<typeof selectOverviews>>[number]): C
     pending,
     recipientsPerMinute: perMinute,
     remainingSeconds: perMinute > 0 && pending > 0 ? Math.ceil((pending / perMinute) * 60) : null,
-    sentAt: toTimestampOrNull(row.sentAt),
-    completedAt: toTimestampOrNull(row.completedAt),
+    sentAt: row.sentAt,
+    completedAt: row.completedAt,
   }
 }

@@ -6,6 +6,7 @@ import { lists, subscriptions, visitorMails, workspaces } from '../../db/schema/
 import type { ListId, WorkspaceId } from '../../kernel/ids.ts'
 import { createUnlabeledGauge } from '../../runtime/metrics.ts'
 import { cacheResult } from './work-metrics.ts'
+import { type Timestamp } from '../../kernel/validation.ts'
 
 /** Registers a gauge of the mails of visitors that wait. No label names a workspace: `doctor` does. */
 export function registerWithheldMetrics(registry: Registry, db: Db): void {
@@ -27,7 +28,7 @@ export interface WithholdingWorkspace {
   name: string
   count: number
   /** When the visitor asked for the oldest mail. */
-  since: Date | null
+  since: Timestamp | null
 }
 
 /** Lists the workspaces whose mails wait, at most twenty, those with the most mails first. */

@@ -16,6 +16,7 @@ import type { Ctx } from '../../request/context.ts'
 import { markPublished } from '../../work/publish.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
 import { readWorkLag } from './work-lag.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -27,7 +28,7 @@ beforeEach(async () => {
 })
 
 const [minuteMs, fiveMinutesMs] = [60_000, 300_000]
-const ago = (ms: number) => new Date(Date.now() - ms)
+const ago = (ms: number) => timestampAt(Date.now() - ms)
 /** Makes the work five minutes old. */
 const backdateWork = () => database.db.execute(sql`update work set ${backdate('created_at', '5 minutes')}`)
 

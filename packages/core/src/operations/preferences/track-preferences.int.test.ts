@@ -12,6 +12,7 @@ import { confirmTrackingConsent, readTrackingConsent } from '../contacts/trackin
 import { renderMail } from '../mail/render-mail.ts'
 import { readPreferences } from './read-preferences.ts'
 import { chooseTracking } from './track-preferences.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -89,7 +90,7 @@ test('the same choice once more leaves the link in the email as it is', async ()
 })
 
 test('a denial counts in a suspended workspace, and a grant is refused', async () => {
-  await database.db.update(workspaces).set({ suspendedAt: new Date() }).where(eq(workspaces.id, ctx.workspaceId))
+  await database.db.update(workspaces).set({ suspendedAt: timestampNow() }).where(eq(workspaces.id, ctx.workspaceId))
   await expect(choose('opens')).rejects.toMatchObject({ code: 'workspace_suspended' })
   expect(await readChoices()).toEqual({ opens: 'UNKNOWN', clicks: 'DENIED' })
 })

@@ -31,6 +31,7 @@ import type { DrainClaim } from '../../webhooks/drain/drain-claim.ts'
 import { drainId } from '../../work/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '../../work/worker-registry.ts'
 import { recoverOrphanedClaims, recoverOwnClaims } from './recover-claims.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -78,7 +79,7 @@ async function claimNewMail(kind: 'CONFIRMATION' | 'CAMPAIGN_TEST'): Promise<str
 }
 
 async function publishAll() {
-  await database.db.update(work).set({ publishedAt: new Date() })
+  await database.db.update(work).set({ publishedAt: timestampNow() })
 }
 
 async function findUnpublished(): Promise<string[]> {

@@ -25,6 +25,7 @@ import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testi
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -36,7 +37,7 @@ beforeEach(async () => {
 })
 
 /** Simulates a restore, where the worker of the backup no longer runs. */
-async function restore(before?: Date, { db } = ctx) {
+async function restore(before?: Timestamp, { db } = ctx) {
   await expireWorkerHeartbeat(ctx.db, workerId)
   return interruptRestoredWork(db, before)
 }
@@ -147,7 +148,12 @@ test('is idempotent and ignores finished, canceled and newer work', async () => 
   expect(await restore()).toEqual({ campaigns: 0, recipients: 0, deliveries: 1, mails: 0 })
   expect(await restore()).toEqual({ campaigns: 0, recipients: 0, deliveries: 0, mails: 0 })
   await createTestContact(ctx)
-  expect(await restore(new Date(Date.now() - 60_000))).toEqual({ campaigns: 0, recipients: 0, deliveries: 0, mails: 0 })
+  expect(await restore(timestampAt(Date.now() - 60_000))).toEqual({
+    campaigns: 0,
+    recipients: 0,
+    deliveries: 0,
+    mails: 0,
+  })
   expect(await statusesOf('deliveries')).toEqual(['INTERRUPTED', 'PENDING'])
 
   workerId = await createTestWorker(database.db)

@@ -18,6 +18,7 @@ import { changeByWorkspace } from '../../work/publish.ts'
 import { transaction } from '../../db/transaction.ts'
 import { listWorkers } from '../../work/worker-registry.ts'
 import { recoverOrphanedClaims } from './recover-claims.ts'
+import { timestampNow, type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
 export interface InterruptedWorkCounts {
   deliveries: number
@@ -36,7 +37,7 @@ const reason = 'It was pending in the restored backup and may have been sent sin
  * changes the database continues. Throws `wrong_state` while a worker is alive. Runs in small transactions, so that it
  * can be stopped and run again.
  */
-export async function interruptRestoredWork(db: Db, before: Date | undefined): Promise<InterruptedWorkCounts> {
+export async function interruptRestoredWork(db: Db, before: Timestamp | undefined): Promise<InterruptedWorkCounts> {
   if ((await listWorkers(db)).some(({ isAlive }) => isAlive)) {
     throw conflict(
       'wrong_state',
@@ -46,7 +47,7 @@ export async function interruptRestoredWork(db: Db, before: Date | undefined): P
   const { errors } = await recoverOrphanedClaims(db)
   // A claim that is left would be recovered by a worker, which sends what is safe to repeat.
   if (errors.length > 0) throw errors[0]
-  const cutoff = before ?? new Date(Math.ceil(await readDatabaseClock(db)))
+  const cutoff = before ?? timestampAt(Math.ceil(await readDatabaseClock(db)))
   return {
     campaigns: await pauseCampaigns(db, cutoff),
     recipients: await interruptRecipients(db, cutoff),
@@ -67,22 +68,22 @@ async function repeatUntilNone(interruptSome: () => Promise<number>): Promise<nu
 }
 
 /** Prevents a worker that starts too early from claiming recipients. */
-async function pauseCampaigns(db: Db, before: Date): Promise<number> {
+async function pauseCampaigns(db: Db, before: Timestamp): Promise<number> {
   const { rowCount } = await db
     .update(campaigns)
-    .set({ status: 'PAUSED', pauseReason: reason, updatedAt: timeAtLeast(campaigns.updatedAt, new Date()) })
+    .set({ status: 'PAUSED', pauseReason: reason, updatedAt: timeAtLeast(campaigns.updatedAt, timestampNow()) })
     .where(and(inArray(campaigns.status, ['SENDING', 'PAUSED']), lt(campaigns.sentAt, before)))
   return rowCount ?? 0
 }
 
 /** The batches stay open without recipients to claim, so that the campaign ends like any other when it is resumed. */
-async function interruptRecipients(db: Db, before: Date): Promise<number> {
+async function interruptRecipients(db: Db, before: Timestamp): Promise<number> {
   const open = await findOpenBatches(db, { before })
   let total = 0
   for (const [workspaceId, batches] of Map.groupBy(open, ({ workspaceId }) => workspaceId)) {
     for (let start = 0; start < batches.length; start += batchesPerStatement) {
       const ids = batches.slice(start, start + batchesPerStatement).map(({ id }) => id)
-      const [interrupted] = await interruptBatches(db, { workspaceId, ids, now: new Date() })
+      const [interrupted] = await interruptBatches(db, { workspaceId, ids, now: timestampNow() })
       total += interrupted?.count ?? 0
     }
   }
@@ -119,7 +120,7 @@ const interruptBatches = namedStatement('interrupt batches', {
 })
 
 /** No delivery is in flight: the claims of the backup's workers have been recovered. */
-async function interruptDeliveries(db: Db, before: Date): Promise<number> {
+async function interruptDeliveries(db: Db, before: Timestamp): Promise<number> {
   const waiting = await findPendingDeliveries(db, { before })
   return interruptPending(db, {
     workspaceIds: waiting.map(({ workspaceId }) => workspaceId),
@@ -155,7 +156,7 @@ const findPendingMails = namedStatement('find pending mails of a backup', {
     order by m.id limit ${rowsPerTransaction}`,
 })
 
-async function interruptMails(db: Db, before: Date): Promise<number> {
+async function interruptMails(db: Db, before: Timestamp): Promise<number> {
   const work = await findPendingMails(db, { before })
   let interrupted = 0
   await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
@@ -173,7 +174,7 @@ async function interruptMails(db: Db, before: Date): Promise<number> {
       )
       await db
         .update(mails)
-        .set({ status: 'INTERRUPTED', error: reason, endedAt: new Date() })
+        .set({ status: 'INTERRUPTED', error: reason, endedAt: timestampNow() })
         .where(and(isPending, inArray(mails.id, unclaimed.map(toMailId))))
       interrupted += unclaimed.length
     })
@@ -182,7 +183,7 @@ async function interruptMails(db: Db, before: Date): Promise<number> {
 }
 
 /** Mails that wait for a budget have no work. */
-async function interruptVisitorMails(db: Db, before: Date): Promise<number> {
+async function interruptVisitorMails(db: Db, before: Timestamp): Promise<number> {
   const waiting = await findWaitingMails(db, { before })
   const outcome = { status: 'INTERRUPTED', error: reason } as const
   for (const [workspaceId, rows] of Map.groupBy(waiting, (row) => row.workspaceId)) {

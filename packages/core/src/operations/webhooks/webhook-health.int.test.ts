@@ -22,6 +22,7 @@ import { updateWebhook, deleteWebhook, readWebhook } from '../../webhooks/webhoo
 import type { CreatedWebhook } from '../../webhooks/webhooks.schema.ts'
 import { renderMail } from '../mail/render-mail.ts'
 import { disableFailingWebhooks, warnAboutFailingWebhooks } from './webhook-health.ts'
+import { timestampNow, timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -75,7 +76,7 @@ describe('the warning', () => {
   test.each([
     ['for less than a day', createFailingPeriod(23.9, 100)],
     ['in two attempts only', createFailingPeriod(100, 2)],
-    ['never', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
+    ['never', { failingSince: null, failureCount: 0, lastSuccessAt: timestampNow() }],
   ])('is not sent about a webhook that failed %s', async (_case, health) => {
     await setHealth(ctx, webhook.id, health)
     expect(await warn()).toEqual([])
@@ -103,7 +104,7 @@ describe('the warning', () => {
   test('names the url, the time, the attempts and the next step, without a secret', async () => {
     await setHealth(ctx, webhook.id, {
       ...createFailingPeriod(24.1, 7),
-      failingSince: new Date('2026-01-02T03:04:05.678Z'),
+      failingSince: timestampAt('2026-01-02T03:04:05.678Z'),
     })
     await warn()
     const mail = await rendered()
@@ -147,7 +148,7 @@ describe('a webhook that fails for five days', () => {
 
   test('is disabled, with the reason, an audit entry and an email', async () => {
     expect(await disable()).toEqual([webhook.id])
-    const since = (await readHealth(ctx, webhook.id))?.failingSince?.toISOString().slice(0, 19)
+    const since = (await readHealth(ctx, webhook.id))?.failingSince?.slice(0, 19)
     const disabledReason = `All 10 attempts since ${since}Z failed`
     expect(await readWebhook(ctx, webhook.id)).toMatchObject({ enabled: false, disabledReason })
     const entries = await ctx.db.select().from(auditEntries).where(eq(auditEntries.workspaceId, ctx.workspaceId))
@@ -179,7 +180,7 @@ describe('a webhook that fails for five days', () => {
   test.each([
     ['in less than five days', createFailingPeriod(119.9, 1_000)],
     ['in nine attempts only', createFailingPeriod(1_000, 9)],
-    ['before its last success only', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
+    ['before its last success only', { failingSince: null, failureCount: 0, lastSuccessAt: timestampNow() }],
   ])('stays enabled if it failed %s', async (_case, health) => {
     await setHealth(ctx, webhook.id, health)
     expect(await disable()).toEqual([])
@@ -210,7 +211,7 @@ describe('a webhook that fails for five days', () => {
     const worker = await openTransaction(ctx.db, (db) =>
       db
         .update(webhookHealth)
-        .set({ ...createFailingPeriod(0, 1), lastSuccessAt: new Date() })
+        .set({ ...createFailingPeriod(0, 1), lastSuccessAt: timestampNow() })
         .where(eq(webhookHealth.webhookId, webhook.id)),
     )
     const disabling = disable()

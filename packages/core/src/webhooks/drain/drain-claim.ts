@@ -8,13 +8,14 @@ import type { WebhookId, WorkspaceId } from '../../kernel/ids.ts'
 import type { Claim } from '../../work/claims.ts'
 import { finishUnclaimedWork } from '../../work/enqueue.ts'
 import { drainId } from '../../work/queues.ts'
+import { type Timestamp } from '../../kernel/validation.ts'
 
 /** What a job knows of a receiver. */
 export interface KnownReceiver {
   /** The number of consecutive rounds without a response in the database when the job last read it. */
   unreachableCount: number
   /** The end of the last round that showed whether the receiver responds, see `getReachabilityOutcomes`. */
-  reachabilityKnownAt?: Date
+  reachabilityKnownAt?: Timestamp
 }
 
 /** The claim of one job. The functions of `drain.ts` update it. */

@@ -138,7 +138,7 @@ describe('a step', () => {
       },
     )
     expect(countTaken(next, backlogs)).toEqual([0, 2])
-    expect((await readHealth(ctx, silent.webhookId))?.pausedUntil?.getTime()).toBeGreaterThan(Date.now())
+    expect(Date.parse((await readHealth(ctx, silent.webhookId))?.pausedUntil ?? '')).toBeGreaterThan(Date.now())
     expect(await readHealth(ctx, responding.webhookId)).toMatchObject({ pausedUntil: null, unreachableCount: 0 })
   })
 

@@ -18,6 +18,7 @@ import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.t
 import { deleteWebhook } from '../webhooks.ts'
 import { lockDrain, prepareDrain } from './drain-claim.ts'
 import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain } from './drain.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -70,7 +71,7 @@ describe('a claim', () => {
       insert into webhooks select (jsonb_populate_record(w, jsonb_build_object('workspace_id',
         ${uuidOf(other.workspaceId)}::text))).* from webhooks w where id = ${uuidOf(webhookId)}`)
     const [foreign] = await insertDeliveries(other, webhookId)
-    await setHealth(other, webhookId, { pausedUntil: new Date(Date.now() + 60_000), unreachableCount: 4 })
+    await setHealth(other, webhookId, { pausedUntil: timestampAt(Date.now() + 60_000), unreachableCount: 4 })
     const { take } = await makeClaim()
     expect(take?.deliveries).toMatchObject([{ uuid: own, webhookId, unreachableCount: 0 }])
     await setHealth(other, webhookId, { pausedUntil: null })
@@ -83,7 +84,7 @@ describe('a claim', () => {
   test('of a workspace with paused webhooks only fails, until a pause is over', async () => {
     await insertDeliveries(ctx, webhookId)
     const pauseForMs = (ms: number) =>
-      setHealth(ctx, webhookId, { pausedUntil: new Date(Date.now() + ms), unreachableCount: 3 })
+      setHealth(ctx, webhookId, { pausedUntil: timestampAt(Date.now() + ms), unreachableCount: 3 })
     await pauseForMs(60_000)
     expect((await makeClaim()).take).toBeUndefined()
     expect(await readDrain(ctx)).toBeUndefined()

@@ -33,6 +33,7 @@ import { hasBacklog } from './find-backlogs.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import { takeDeliveries, type TakeLimits, type TakenDelivery } from './take-deliveries.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 export interface TakeResult {
   /** Those of a webhook are in the order of their creation. If there are none and none is in flight, the claim has ended. */
@@ -49,7 +50,7 @@ export interface TakeResult {
 export function claimDrain(db: Db, claim: DrainClaim, limits: TakeLimits): Promise<TakeResult | undefined> {
   return runWithNewToken(db, claim, async (db, claim, token) => {
     const { workspaceId, workerId } = claim
-    const claimed = await claimBacklog(db, { workspaceId, workerId, token, now: new Date() })
+    const claimed = await claimBacklog(db, { workspaceId, workerId, token, now: timestampNow() })
     return claimed.length > 0 ? takeNext(db, claim, { token, inFlight: [], limits }) : undefined
   })
 }

@@ -8,6 +8,7 @@ import { idOf, nilUuid, type WorkspaceId } from '../../kernel/ids.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { drainId } from '../../work/queues.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 export interface BacklogPage {
   /** The workspaces whose backlog a job can claim. */
@@ -30,7 +31,7 @@ const pageSize = 500
  * refer to a query level that reads only CTEs: those of a workspace refer to a webhook of it.
  */
 export async function findBacklogs(db: Db, after = lowestId): Promise<BacklogPage> {
-  const rows = await transaction(db, (db) => findPage(db, { after, now: new Date() }), indexScanSettings)
+  const rows = await transaction(db, (db) => findPage(db, { after, now: timestampNow() }), indexScanSettings)
   const workspaceIds = rows.filter((row) => row.isClaimable).map((row) => row.workspaceId)
   const lastRow = rows.at(-1)
   return { workspaceIds, last: lastRow?.isFullPage ? lastRow.workspaceId : undefined }

@@ -12,6 +12,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import type { WebhookId } from '../../kernel/ids.ts'
 import { resetPause } from '../health/webhook-health.ts'
 import type { DeliveryOutcome } from './delivery-outcome.ts'
+import { timestampAt, type Timestamp } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -72,7 +73,7 @@ const noHealth = { lastSuccessAt: null, lastFailureAt: null, failingSince: null,
 async function readTimes() {
   const health = (await readHealth(ctx, webhookId)) ?? noHealth
   const { lastSuccessAt, lastFailureAt, failingSince, failureCount, warnedAt } = health
-  const describeTime = (time: Date | null) => (time === null ? null : time.getTime() < 1_000 ? 'old' : 'new')
+  const describeTime = (time: Timestamp | null) => (time === null ? null : Date.parse(time) < 1_000 ? 'old' : 'new')
   return [...[lastSuccessAt, lastFailureAt, failingSince].map(describeTime), failureCount, describeTime(warnedAt)]
 }
 
@@ -101,7 +102,7 @@ describe('the health of a webhook', () => {
     expect(await readTimes()).toEqual(health)
   })
 
-  const old = new Date(0)
+  const old = timestampAt(0)
   const failing = { lastSuccessAt: old, lastFailureAt: old, failingSince: old, failureCount: 7, warnedAt: old }
   test.each([
     ['-', ['old', 'old', 'old', 7, 'old']],
@@ -144,7 +145,7 @@ describe('the circuit breaker', () => {
   const noResponse: Kind[] = ['noResponse']
   const readPauseMs = async () => {
     const { pausedUntil, lastFailureAt } = await read()
-    return (pausedUntil?.getTime() ?? 0) - (lastFailureAt?.getTime() ?? 0)
+    return Date.parse(pausedUntil ?? '') - Date.parse(lastFailureAt ?? '')
   }
 
   test('opens after the third round of deliveries that could not be signed', async () => {
@@ -164,7 +165,7 @@ describe('the circuit breaker', () => {
     expect(await readDrain(ctx)).toBeUndefined()
     expect(await read()).toMatchObject({ unreachableCount: 3 })
     expect(await readPauseMs()).toBe(1_000)
-    await set({ pausedUntil: new Date(Date.now() + 60_000) })
+    await set({ pausedUntil: timestampAt(Date.now() + 60_000) })
     expect((await claimTestDrain(ctx, { workerId })).take).toBeUndefined()
   })
 
@@ -208,7 +209,7 @@ describe('the circuit breaker', () => {
     }
     const { pausedUntil } = await read()
     expect(pausedUntil).not.toBeNull()
-    const ended = asEnded(uuids.slice(3, 4), { attemptedAt: new Date(0), ...kinds[kind] })
+    const ended = asEnded(uuids.slice(3, 4), { attemptedAt: timestampAt(0), ...kinds[kind] })
     expect(await recordTestOutcomes(ctx, claim, { ended, limit: 20 })).toEqual({ deliveries: [], hasMore: false })
     expect(await read()).toMatchObject({ unreachableCount: 3, pausedUntil })
   })

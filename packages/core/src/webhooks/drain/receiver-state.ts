@@ -7,18 +7,19 @@ import { arrayOf, int, nullable, timestamptz } from '../../db/statements/sql-typ
 import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
 import type { DeliveryOutcome, EndedDelivery } from './delivery-outcome.ts'
 import type { DrainClaim, KnownReceiver } from './drain-claim.ts'
+import { type Timestamp, timestampAt, timestampNow } from '../../kernel/validation.ts'
 
 /** How the outcomes of a round change the health of a webhook. */
 interface ReceiverState {
-  succeededAt: Date | null
-  failedAt: Date | null
+  succeededAt: Timestamp | null
+  failedAt: Timestamp | null
   /** Set if there are failures after the last success of the round. `failures` is the number of failed attempts. */
-  failingSince: Date | null
+  failingSince: Timestamp | null
   failures: number
   /** The count in the database when the worker last read it. */
   knownUnreachableCount: number
   unreachableCount: number
-  pausedUntil: Date | null
+  pausedUntil: Timestamp | null
   /** Whether the round shows if the receiver responds. */
   showsReachability: boolean
 }
@@ -47,7 +48,7 @@ export function getReachabilityOutcomes(
 function computeReceiverState(
   known: KnownReceiver,
   ended: readonly EndedDelivery[],
-  { now, firstPauseMs }: { now: Date; firstPauseMs: number | undefined },
+  { now, firstPauseMs }: { now: Timestamp; firstPauseMs: number | undefined },
 ): ReceiverState {
   const outcomes = getHealthOutcomes(ended)
   const reachability = getReachabilityOutcomes(known, ended)
@@ -63,7 +64,7 @@ function computeReceiverState(
     failures: failures.filter(({ status }) => status === 'FAILED').length,
     knownUnreachableCount: known.unreachableCount,
     unreachableCount,
-    pausedUntil: pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null,
+    pausedUntil: pauseMs > 0 ? timestampAt(Date.parse(now) + pauseMs) : null,
     showsReachability: reachability.length > 0,
   }
 }
@@ -71,7 +72,7 @@ function computeReceiverState(
 /** Updates the health of the webhooks of these outcomes, in the order of their ids. */
 export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly EndedDelivery[]): Promise<void> {
   if (ended.length === 0) return
-  const now = new Date()
+  const now = timestampNow()
   const states = [...Map.groupBy(ended, ({ webhookId }) => webhookId)].map(([webhookId, ended]) => {
     const known = claim.receivers.get(webhookId) ?? { unreachableCount: 0 }
     return { webhookId, known, state: computeReceiverState(known, ended, { now, firstPauseMs: claim.firstPauseMs }) }

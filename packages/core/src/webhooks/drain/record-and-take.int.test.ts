@@ -23,6 +23,7 @@ import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.
 import { readDelivery } from '../delivery-log.ts'
 import type { DrainClaim } from './drain-claim.ts'
 import { recordAndTakeNext, releaseUnacknowledgedDrain } from './drain.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -56,7 +57,7 @@ async function recover() {
 describe('an outcome', () => {
   test('is recorded with all fields, and the delivery is not taken again', async () => {
     const { claim } = await makeClaim()
-    const attemptedAt = new Date('2026-01-02T03:04:05.678Z')
+    const attemptedAt = timestampAt('2026-01-02T03:04:05.678Z')
     const failure = { status: 'FAILED', responseStatus: 500, responseBody: 'no ☹', error: 'status 500' } as const
     const ended = [
       { uuid: uuids[0] ?? '', outcome: testOutcome({ attemptedAt }) },
@@ -68,7 +69,7 @@ describe('an outcome', () => {
     )
     expect(first).toMatchObject({
       status: 'SUCCEEDED',
-      attemptedAt: attemptedAt.toISOString(),
+      attemptedAt,
       durationMs: 12,
       responseStatus: 200,
       responseBody: 'thanks',

@@ -53,7 +53,7 @@ describe('a delivery', () => {
     const body = JSON.parse(delivery.body) as Record<string, unknown>
     expect(Object.keys(body)).toEqual(['id', 'type', 'timestamp', 'data'])
     const [event] = await ctx.db.select().from(events).where(eq(events.id, delivery.eventId))
-    const timestamp = event?.createdAt.toISOString()
+    const timestamp = event?.createdAt
     expect(body).toEqual({ id: delivery.eventId, type: 'contact.created', timestamp, data: contact })
     expect(JSON.stringify(body['data'])).toBe(JSON.stringify(contact))
     expect(delivery.receiver.url).toBe('https://example.com/new')

@@ -18,6 +18,7 @@ import { deleteWebhook, updateWebhook } from '../webhooks.ts'
 import { type DrainClaim, prepareDrain } from './drain-claim.ts'
 import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain, type TakeResult } from './drain.ts'
 import type { TakeLimits } from './take-deliveries.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -33,7 +34,7 @@ async function claimWith(limits: TakeLimits): Promise<{ claim: DrainClaim; take:
 }
 const takeWith = async (limits: TakeLimits) => (await claimWith(limits)).take
 
-const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000)
+const minutesFromNow = (minutes: number) => timestampAt(Date.now() + minutes * 60_000)
 const pauseFor = (minutes: number) => ({ unreachableCount: 3, pausedUntil: minutesFromNow(minutes) })
 
 async function readStatuses(uuids: readonly string[]): Promise<string[]> {

@@ -5,13 +5,13 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { deliveries, events, webhooks } from '../../db/schema/index.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { type EventId, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
-import { toTimestamp } from '../../kernel/validation.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { renewClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import { serializeEvent } from '../signature.ts'
 import { isDrainable } from './find-backlogs.ts'
 import type { Receiver } from './signed-delivery.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 export interface TakenDelivery {
   uuid: string
@@ -60,7 +60,7 @@ export async function takeDeliveries(
   const rows = await take(db, {
     workspaceId,
     token,
-    now: new Date(),
+    now: timestampNow(),
     inFlight,
     total: Math.max(0, limits.total),
     slow: Math.max(0, limits.slow),
@@ -181,7 +181,7 @@ function toTaken({ id, webhookId, eventId, type, data, timestamp, ...row }: Take
     webhookId,
     receiver: { url, encryptedSecret, formerSecrets },
     eventId,
-    body: isDeleted ? undefined : serializeEvent({ id: eventId, type, timestamp: toTimestamp(timestamp), data }),
+    body: isDeleted ? undefined : serializeEvent({ id: eventId, type, timestamp, data }),
     requestId,
     traceparent,
     unreachableCount,

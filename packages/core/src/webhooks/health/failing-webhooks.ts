@@ -14,6 +14,7 @@ import { webhookDisabled } from '../webhook-events.ts'
 import { healthById, healthColumns, isHealthOfWebhook, toHealth } from './webhook-health.ts'
 import { isLiveWebhook, readWebhook } from '../webhooks.ts'
 import type { Webhook } from '../webhooks.schema.ts'
+import { timestampNow, type Timestamp } from '../../kernel/validation.ts'
 
 export interface FailingWebhook {
   workspaceId: WorkspaceId
@@ -111,7 +112,7 @@ const lastError = sql<string | null>`coalesce((
 export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {
   const { rowCount } = await ctx.db
     .update(webhookHealth)
-    .set({ warnedAt: new Date() })
+    .set({ warnedAt: timestampNow() })
     .where(and(healthById(ctx, id), shouldBeWarned))
   return rowCount === 1
 }
@@ -139,7 +140,7 @@ export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook 
 }
 
 /** Formats as `2026-11-18T06:00:00Z`. */
-export const formatToSeconds = (date: Date) => date.toISOString().replace(/\.\d+Z$/, 'Z')
+export const formatToSeconds = (moment: Timestamp) => moment.replace(/\.\d+Z$/, 'Z')
 
 const isEnabled = and(eq(webhooks.enabled, true), isNull(webhooks.deletedAt))
 

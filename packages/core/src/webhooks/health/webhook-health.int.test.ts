@@ -19,6 +19,7 @@ import {
 } from '../webhooks.ts'
 import type { CreatedWebhook } from '../webhooks.schema.ts'
 import { WebhookQuery } from '../webhooks.schema.ts'
+import { timestampNow, timestampAt } from '../../kernel/validation.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -27,9 +28,9 @@ beforeEach(async () => {
   webhook = await createTestWebhook(ctx)
 })
 
-const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000)
+const minutesFromNow = (minutes: number) => timestampAt(Date.now() + minutes * 60_000)
 const none = { disabledReason: null, lastSuccessAt: null, lastFailureAt: null, failingSince: null, pausedUntil: null }
-const failing = () => ({ ...createFailingPeriod(30, 12), warnedAt: new Date() })
+const failing = () => ({ ...createFailingPeriod(30, 12), warnedAt: timestampNow() })
 const paused = () => ({ unreachableCount: 7, pausedUntil: minutesFromNow(1) })
 const isHealthOf = (id: WebhookId) =>
   and(eq(webhookHealth.workspaceId, ctx.workspaceId), eq(webhookHealth.webhookId, id))
@@ -46,10 +47,10 @@ test('every response shows the health that the worker recorded', async () => {
   await setHealth(ctx, webhook.id, { lastSuccessAt, lastFailureAt, failingSince, pausedUntil, failureCount: 2 })
   await createTestWebhook(ctx)
   const health = {
-    lastSuccessAt: lastSuccessAt.toISOString(),
-    lastFailureAt: lastFailureAt.toISOString(),
-    failingSince: failingSince.toISOString(),
-    pausedUntil: pausedUntil.toISOString(),
+    lastSuccessAt,
+    lastFailureAt,
+    failingSince,
+    pausedUntil,
   }
   expect(await readWebhook(ctx, webhook.id)).toMatchObject(health)
   expect(await updateWebhook(ctx, webhook.id, { eventTypes: ['*'] })).toMatchObject({ ...health, eventTypes: ['*'] })

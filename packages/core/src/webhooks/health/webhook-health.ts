@@ -6,10 +6,10 @@
 import { and, eq } from 'drizzle-orm'
 import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
-import { toTimestampOrNull } from '../../kernel/validation.ts'
 import { lockById } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Webhook } from '../webhooks.schema.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 
 /** Columns for a query of `webhooks` with a left join of `webhook_health` on `isHealthOfWebhook`. */
 export const healthColumns = {
@@ -34,12 +34,12 @@ export const initialHealth: HealthRow = {
 }
 
 export function toHealth(row: HealthRow): Pick<Webhook, keyof HealthRow> {
-  const isPaused = row.pausedUntil !== null && row.pausedUntil.getTime() > Date.now()
+  const isPaused = row.pausedUntil !== null && row.pausedUntil > timestampNow()
   return {
-    lastSuccessAt: toTimestampOrNull(row.lastSuccessAt),
-    lastFailureAt: toTimestampOrNull(row.lastFailureAt),
-    failingSince: toTimestampOrNull(row.failingSince),
-    pausedUntil: toTimestampOrNull(isPaused ? row.pausedUntil : null),
+    lastSuccessAt: row.lastSuccessAt,
+    lastFailureAt: row.lastFailureAt,
+    failingSince: row.failingSince,
+    pausedUntil: isPaused ? row.pausedUntil : null,
   }
 }
 
