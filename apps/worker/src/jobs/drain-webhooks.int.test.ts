@@ -180,8 +180,8 @@ describe('a delivery that cannot be signed', () => {
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING', attempted_at: null, error })
     expect(await readHealth(ctx, webhookId)).toMatchObject({
       unreachableCount: 3,
-      pausedUntil: expect.any(Date),
-      failingSince: expect.any(Date),
+      pausedUntil: expect.any(String),
+      failingSince: expect.any(String),
       failureCount: 0,
     })
     expect(await run()).toMatchObject({ delivered: 0, failed: 0 })

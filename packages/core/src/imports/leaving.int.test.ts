@@ -42,7 +42,9 @@ test.each([
     'SUBSCRIBED',
     'UNSUBSCRIBED',
   ])
-  expect(await saidOf('a')).toMatchObject([{ reason: 'OPTED_OUT', listId: list.id, saidAt: new Date('2020-01-02') }])
+  expect(await saidOf('a')).toMatchObject([
+    { reason: 'OPTED_OUT', listId: list.id, saidAt: '2020-01-02T00:00:00.000Z' },
+  ])
 })
 
 test('a bounce with its moment is a bounce, and no opt-out of the person', async () => {

@@ -46,7 +46,7 @@ test('suppresses every address that it can read, and warns about the rest of a r
     { line: 7, message: 'saidAt: must not be in the future; recorded as now' },
   ])
   expect(await readSuppressions(ctx, { email: 'a@example.com' })).toMatchObject([
-    { reason: 'BOUNCED', source: 'IMPORT', saidAt: new Date('2020-01-02T03:04:05.000Z') },
+    { reason: 'BOUNCED', source: 'IMPORT', saidAt: '2020-01-02T03:04:05.000Z' },
   ])
   expect([await reasonsOf('b'), await reasonsOf('c')]).toEqual([['COMPLAINED'], ['OPTED_OUT']])
   const ndjson = '{"email":"f@example.com","reason":null}\n{"email":"g@example.com","note":"x"}\n[]\n'

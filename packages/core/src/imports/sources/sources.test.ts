@@ -7,6 +7,7 @@ import { createColumnMatcher } from '../file/match-columns.ts'
 import { type ImportRow, readImportRow } from '../rows/import-rows.ts'
 import { readCells } from '../rows/row-values.ts'
 import { type SourceName, sources } from './sources.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 
 const fields: CustomFields = new Map([
   ['city', { label: 'City', type: 'TEXT', options: [] }],
@@ -57,8 +58,8 @@ test('mailchimp: the last columns of a file tell its status', async () => {
     tags: ['news', 'Q1, 2016'],
     customFieldValues: {},
   }
-  const proof = { confirmedAt: new Date('2016-04-18T14:00:32Z'), optInAddress: '203.0.113.7' }
-  const at = new Date('2020-01-02T03:04:05Z')
+  const proof = { confirmedAt: timestampAt('2016-04-18T14:00:32Z'), optInAddress: '203.0.113.7' }
+  const at = timestampAt('2020-01-02T03:04:05Z')
   expect(await read('mailchimp', `${mailchimpHeader('LAST_CHANGED')}\n${person('"2016-04-18 14:00:32"')}`)).toEqual([
     { line: 2, contact: ada, status: { statuses: [], ...proof } },
   ])

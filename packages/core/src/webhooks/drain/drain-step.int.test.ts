@@ -98,12 +98,12 @@ describe('a step', () => {
     expect(await readHealth(ctx, recovered.webhookId)).toMatchObject({
       failureCount: 0,
       failingSince: null,
-      lastSuccessAt: expect.any(Date) as Date,
+      lastSuccessAt: expect.any(String) as string,
       unreachableCount: 0,
     })
     expect(await readHealth(ctx, silent.webhookId)).toMatchObject({
       failureCount: 2,
-      failingSince: expect.any(Date) as Date,
+      failingSince: expect.any(String) as string,
       lastSuccessAt: null,
       unreachableCount: 1,
     })
