@@ -10,7 +10,7 @@ import type { Bounce } from '../mail/bounces/classify-bounce.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
-import { type Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]

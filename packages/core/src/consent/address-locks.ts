@@ -3,7 +3,7 @@ import { composedStatement } from '../db/statements/named-statement.ts'
 import { timestamptz } from '../db/statements/sql-types.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { type Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 
 /** Readings of PostgreSQL's clock. Those of several APIs may differ, and decide nothing here. */
 export interface Moments {

@@ -31,7 +31,7 @@ import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { canConfirm, combine, keyOf, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { lockCurrentContact } from '../contacts/lock-contact.ts'
-import { type Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 
 /** A locked contact to subscribe, the source of the request, and how the contact consents. */
 interface SubscriptionRequest {

@@ -8,7 +8,7 @@ import type { Db } from '../db/client.ts'
 import { softBounces } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
 import { hashEmail, hashEmailWithAllKeys } from '../consent/hash-email.ts'
-import { type Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 
 const dayMs = 86_400_000
 /** With fewer, no address is undeliverable. */

@@ -16,7 +16,7 @@ import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
 import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
-import { type Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 
 interface MemberRow {
   id: UserId

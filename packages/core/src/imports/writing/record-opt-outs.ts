@@ -19,7 +19,7 @@ import type { OptOutStatus } from '../rows/file-status.ts'
 import type { ImportRecord } from '../import-record.ts'
 import { addOptOutKeys } from './opt-out-keys.ts'
 import { undoDryRun } from './undo-dry-run.ts'
-import { type Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/validation.ts'
 
 /** What a row says against emails to a person, who is known by one of the keys. */
 export interface OptOutRow {

@@ -19,7 +19,7 @@ import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts
 import { applyTrackingDenials } from '../../consent/tracking/tracking-consents.ts'
 import { contactMerged } from '../../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
-import { type Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/validation.ts'
 
 /**
  * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties, the external

@@ -24,7 +24,7 @@ import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
-import { type Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/validation.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address of that email, whichever contact has
