@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, isNotNull, type SQL } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContactOf, lockContacts, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
+import { lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
@@ -17,7 +17,7 @@ import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
 import { type ContactId, newId, type TaskId, type UserId } from '../kernel/ids.ts'
 import { jsonRows, updateStatement } from '../db/json-rows.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
-import { members, tasks } from '../db/schema/index.ts'
+import { tasks } from '../db/schema/index.ts'
 import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
 import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from './task-events.ts'
 import { timestampNow } from '../kernel/validation.ts'
@@ -97,19 +97,18 @@ export async function moveTasks(ctx: Ctx, { from, to }: { from: ContactId; to: C
   await updateAll(ctx, eq(tasks.contactId, from), { from: { contactId: from }, to: { contactId: to } })
 }
 
+/** A subquery for the contacts of a member's tasks. */
+export function selectContactsOfTasks(ctx: Ctx, userId: UserId) {
+  const isAssigned = and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.assigneeId, userId))
+  return ctx.db.select({ id: tasks.contactId }).from(tasks).where(isAssigned)
+}
+
 /**
  * Clears the assignee of a member's tasks, and emits `task.updated` for each. Call it in the transaction that deletes
- * the member. This is not an activity of the contacts.
+ * the member, with the contacts and the member locked. This is not an activity of the contacts.
  */
-export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
-  const ofWorkspace = eq(tasks.workspaceId, ctx.workspaceId)
-  const isAssigned = eq(tasks.assigneeId, userId)
-  const contactIds = ctx.db.select({ id: tasks.contactId }).from(tasks).where(and(ofWorkspace, isAssigned))
-  await lockContacts(ctx, contactIds)
-  // Locked after the contacts, as in every change of a task, so that no task is assigned to the member from here on.
-  const isMember = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
-  await ctx.db.select({ userId: members.userId }).from(members).where(isMember).for('update')
-  await updateAll(ctx, isAssigned, { from: { assigneeId: userId }, to: { assigneeId: null } })
+export function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
+  return updateAll(ctx, eq(tasks.assigneeId, userId), { from: { assigneeId: userId }, to: { assigneeId: null } })
 }
 
 /**

@@ -6,6 +6,7 @@ import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
 import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
+import { lockContacts } from '../contacts/lock-contact.ts'
 import { repeatWhileReferenced } from '../db/distribution/conflicts.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import type { UserId } from '../kernel/ids.ts'
@@ -13,7 +14,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { members, type Role, users } from '../db/schema/index.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
-import { unassignTasks } from '../tasks/tasks.ts'
+import { selectContactsOfTasks, unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
 import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
 import type { Timestamp } from '../kernel/validation.ts'
@@ -87,6 +88,9 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
 
 function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
   return repeatWhileReferenced('tasks_assignee_fk', async () => {
+    await lockContacts(ctx, selectContactsOfTasks(ctx, userId))
+    // Locked after the contacts, as in every change of a task, so that none is assigned to the member from here on.
+    await ctx.db.select({ userId: members.userId }).from(members).where(byUserId(ctx, userId)).for('update')
     await unassignTasks(ctx, userId)
     await inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   })
