@@ -376,11 +376,15 @@ CREATE TABLE "deals" (
 	"value_cents" bigint DEFAULT 0 NOT NULL,
 	"status" text DEFAULT 'OPEN' NOT NULL,
 	"closed_at" timestamp (3) with time zone,
+	"owner_id" uuid,
+	"expected_close_on" date,
+	"lost_reason" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "deals_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
 	CONSTRAINT "deals_status_check" CHECK ("deals"."status" in ('OPEN', 'WON', 'LOST')),
 	CONSTRAINT "deals_closed_check" CHECK (("deals"."status" = 'OPEN') = ("deals"."closed_at" is null)),
+	CONSTRAINT "deals_lost_check" CHECK ("deals"."lost_reason" is null or "deals"."status" = 'LOST'),
 	CONSTRAINT "deals_value_check" CHECK ("deals"."value_cents" between 0 and 9007199254740991)
 );
 --> statement-breakpoint
@@ -733,6 +737,7 @@ ALTER TABLE "soft_bounces" ADD CONSTRAINT "soft_bounces_workspace_id_workspaces_
 ALTER TABLE "deal_moves" ADD CONSTRAINT "deal_moves_deal_fk" FOREIGN KEY ("workspace_id","deal_id") REFERENCES "public"."deals"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_stage_fk" FOREIGN KEY ("workspace_id","pipeline_id","stage_id") REFERENCES "public"."stages"("workspace_id","pipeline_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "deals" ADD CONSTRAINT "deals_owner_fk" FOREIGN KEY ("workspace_id","owner_id") REFERENCES "public"."members"("workspace_id","user_id") ON DELETE SET NULL ("owner_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "tasks" ADD CONSTRAINT "tasks_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "tasks" ADD CONSTRAINT "tasks_assignee_fk" FOREIGN KEY ("workspace_id","assignee_id") REFERENCES "public"."members"("workspace_id","user_id") ON DELETE SET NULL ("assignee_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "form_submissions" ADD CONSTRAINT "form_submissions_form_fk" FOREIGN KEY ("workspace_id","form_id") REFERENCES "public"."forms"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -820,6 +825,8 @@ CREATE INDEX "deals_status_index" ON "deals" USING btree ("workspace_id","status
 CREATE INDEX "deals_pipeline_index" ON "deals" USING btree ("workspace_id","pipeline_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_stage_index" ON "deals" USING btree ("workspace_id","stage_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_contact_index" ON "deals" USING btree ("workspace_id","contact_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "deals_owner_index" ON "deals" USING btree ("workspace_id","owner_id","created_at","id") WHERE "deals"."owner_id" is not null;--> statement-breakpoint
+CREATE INDEX "deals_expected_index" ON "deals" USING btree ("workspace_id","expected_close_on","id") WHERE "deals"."expected_close_on" is not null;--> statement-breakpoint
 CREATE INDEX "deals_open_index" ON "deals" USING btree ("workspace_id","pipeline_id","stage_id","value_cents") WHERE "deals"."status" = 'OPEN';--> statement-breakpoint
 CREATE INDEX "tasks_created_index" ON "tasks" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "tasks_order_index" ON "tasks" USING btree ("workspace_id",(case when "status" = 'OPEN' then coalesce("due_at", '10000-01-01 00:00:00+00'::timestamptz) else 'infinity'::timestamptz end),"id");--> statement-breakpoint

@@ -5,6 +5,7 @@ import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
 import { aMailHook, campaignCases } from './isolation-campaigns.ts'
+import { dealCases } from './isolation-deals.ts'
 import { mcpCases } from './isolation-mcp.ts'
 import { consentCases, subscriberCases } from './isolation-consent.ts'
 import { webhookCases } from './isolation-webhooks.ts'
@@ -115,7 +116,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     pipeline: pipeline.id,
     stage: pipeline.stages[0]?.id ?? '',
     emptyPipeline: (await makePipeline()).id,
-    deal: await make('/deals', { pipelineId: pipeline.id, contactId: contact }),
+    deal: await make('/deals', { pipelineId: pipeline.id, contactId: contact, ownerId: me.user?.id }),
     task: await make(`/contacts/${contact}/tasks`, { title: 'Call', assigneeId: me.user?.id }),
     user: me.user?.id ?? '',
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
@@ -260,28 +261,7 @@ export const cases: Record<string, MakeRequest[]> = {
   ],
   'DELETE /pipelines/{id}': [({ emptyPipeline }) => ({ path: `/pipelines/${emptyPipeline}` })],
   'GET /pipelines/{id}/summary': [({ pipeline }) => ({ path: `/pipelines/${pipeline}/summary` })],
-  'GET /deals': [
-    ({ pipeline }) => ({ path: `/deals?pipelineId=${pipeline}` }),
-    ({ stage }) => ({ path: `/deals?stageId=${stage}` }),
-    ({ contact }) => ({ path: `/deals?contactId=${contact}` }),
-  ],
-  'POST /deals': [
-    ({ pipeline }, own) => ({ path: '/deals', body: { pipelineId: pipeline, contactId: own.contact } }),
-    ({ contact }, own) => ({ path: '/deals', body: { pipelineId: own.pipeline, contactId: contact } }),
-    ({ stage }, own) => ({
-      path: '/deals',
-      body: { pipelineId: own.pipeline, stageId: stage, contactId: own.contact },
-    }),
-  ],
-  'GET /deals/{id}': [({ deal }) => ({ path: `/deals/${deal}` })],
-  'PATCH /deals/{id}': [
-    ({ deal }) => ({ path: `/deals/${deal}`, body: { name: 'taken over' } }),
-    ({ pipeline }, own) => ({ path: `/deals/${own.deal}`, body: { pipelineId: pipeline } }),
-    ({ stage }, own) => ({ path: `/deals/${own.deal}`, body: { stageId: stage } }),
-    ({ contact }, own) => ({ path: `/deals/${own.deal}`, body: { contactId: contact } }),
-  ],
-  'GET /deals/{id}/activity': [({ deal }) => ({ path: `/deals/${deal}/activity` })],
-  'DELETE /deals/{id}': [({ deal }) => ({ path: `/deals/${deal}` })],
+  ...dealCases,
   'POST /contacts/{contactId}/tasks': [
     ({ contact }) => ({ path: `/contacts/${contact}/tasks`, body: { title: 'spy' } }),
     ({ user }, own) => ({ path: `/contacts/${own.contact}/tasks`, body: { title: 'spy', assigneeId: user } }),

@@ -78,6 +78,7 @@ export const mcpToolCases = {
     ({ pipeline }: Ids) => callTool('list_deals', { pipelineId: pipeline }),
     ({ stage }: Ids) => callTool('list_deals', { stageId: stage }),
     ({ contact }: Ids) => callTool('list_deals', { contactId: contact }),
+    ({ user }: Ids) => callTool('list_deals', { ownerId: user }),
   ],
   move_deal: [
     ({ deal }: Ids) => callTool('move_deal', { dealId: deal, status: 'WON' }),

@@ -33,6 +33,9 @@ const deals = defineTool({
     pipelineId: filters.pipelineId,
     stageId: filters.stageId,
     contactId: filters.contactId,
+    ownerId: filters.ownerId,
+    expectedCloseAfter: filters.expectedCloseAfter,
+    expectedCloseBefore: filters.expectedCloseBefore,
     search: filters.search,
     ...pageInput,
   }),
@@ -40,6 +43,7 @@ const deals = defineTool({
   run: (ctx, input) => listDeals(ctx, { ...input, ...newestFirst }),
 })
 
+const isGiven = (value: unknown) => value !== undefined
 const position = DealChange.shape
 const moveDeal = defineTool({
   name: 'move_deal',
@@ -56,10 +60,11 @@ const moveDeal = defineTool({
         'The id of the new pipeline. Without `stageId`, the deal moves to its first stage.',
       ),
       status: position.status,
+      lostReason: position.lostReason,
     })
-    .refine(({ stageId, pipelineId, status }) => [stageId, pipelineId, status].some((value) => value !== undefined), {
+    .refine((input) => Object.values(input).filter(isGiven).length > 1, {
       path: ['stageId'],
-      error: 'stageId, pipelineId or status is required',
+      error: 'stageId, pipelineId, status or lostReason is required',
     }),
   output: z.object({ deal: Deal }),
   run: async (ctx, { dealId, ...change }) => ({ deal: await updateDeal(ctx, dealId, change) }),

@@ -7,6 +7,7 @@ import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { writeContactBatch } from '@rapport/core/contacts/batch/write-contact-batch.ts'
 import { createCustomField } from '@rapport/core/custom-fields/custom-fields.ts'
 import { createDeal } from '@rapport/core/deals/create-deal.ts'
+import { DealInput } from '@rapport/core/deals/deals.schema.ts'
 import { updateDeal } from '@rapport/core/deals/update-deal.ts'
 import { createForm } from '@rapport/core/forms/forms.ts'
 import { FormInput } from '@rapport/core/forms/forms.schema.ts'
@@ -126,11 +127,16 @@ async function createDeals(ctx: Ctx, contacts: readonly Contact[]): Promise<void
     if (!contact) break
     const valueCents = 120_000 + index * 85_000
     const name = `${contact.company ?? contact.lastName}: ${10 + index} seats`
-    const { id } = await createDeal(ctx, { pipelineId: pipeline.id, contactId: contact.id, name, valueCents })
+    const expectedCloseOn = daysFromNow(7 * (index + 1))
+    const deal = { pipelineId: pipeline.id, contactId: contact.id, name, valueCents, expectedCloseOn }
+    const { id } = await createDeal(ctx, DealInput.parse(deal))
     for (const { id: stageId } of pipeline.stages.slice(1, position + 1)) await updateDeal(ctx, id, { stageId })
-    if (position === last) await updateDeal(ctx, id, { status: index % 3 === 0 ? 'LOST' : 'WON' })
+    if (position === last)
+      await updateDeal(ctx, id, index % 3 === 0 ? { status: 'LOST', lostReason: 'Price' } : { status: 'WON' })
   }
 }
+
+const daysFromNow = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 
 async function createTasks(ctx: Ctx, contacts: readonly Contact[]): Promise<void> {
   for (const [index, { id, firstName }] of contacts.entries()) {

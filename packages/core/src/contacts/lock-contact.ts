@@ -138,6 +138,6 @@ async function lockRecord<R extends Row>(
   const seen = await of.find(ctx, id)
   if (!seen) return undefined
   await lockContacts(ctx, [seen.contactId, otherContactId])
-  const row = await of.find(ctx, id)
+  const row = await of.lock(ctx, id)
   return row?.contactId === seen.contactId ? row : undefined
 }

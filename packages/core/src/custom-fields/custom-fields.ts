@@ -10,7 +10,7 @@ import { exceedsSize } from '../kernel/stored-size.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { inexactNumber, isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
 import { trimInvisible } from '../kernel/values/text.ts'
-import { MultiLine, normalizeText, timestampNow } from '../kernel/validation.ts'
+import { CalendarDateInput, MultiLine, normalizeText, timestampNow } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../kernel/ids.ts'
 import { enqueue } from '../work/enqueue.ts'
@@ -240,8 +240,6 @@ export function parseCustomValue(fields: CustomFields, key: string, text: string
   return text
 }
 
-const wrongDate = 'must be a date such as 2026-11-21'
-
 const valueSchemas = {
   TEXT: MultiLine(2_000),
   NUMBER: z
@@ -249,7 +247,7 @@ const valueSchemas = {
     .refine(Number.isFinite, 'must be a number')
     .refine(isExactNumber, inexactNumber),
   BOOLEAN: z.boolean('must be true or false'),
-  DATE: z.string(wrongDate).overwrite(trimInvisible).pipe(z.iso.date(wrongDate)),
+  DATE: CalendarDateInput,
   SELECT: z.string().overwrite(normalizeText),
 }
 

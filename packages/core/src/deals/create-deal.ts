@@ -11,6 +11,7 @@ import type { Ctx } from '../request/context.ts'
 import { dealCreated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
+import { ownerNotFound } from './save-deal.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /**
@@ -29,6 +30,9 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
     valueCents: input.valueCents,
     status: 'OPEN',
     closedAt: null,
+    ownerId: input.ownerId,
+    expectedCloseOn: input.expectedCloseOn,
+    lostReason: null,
     createdAt: now,
     updatedAt: now,
   }
@@ -37,7 +41,7 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   } catch (error) {
     // The stage was removed after the look-up, which is possible outside a transaction: look it up again.
     if (violatedConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
-    throw error
+    return ownerNotFound(error)
   }
   throw invalidField('contactId', 'Contact not found')
 }

@@ -13,6 +13,9 @@ export function toDeal(row: DealRow): Deal {
     valueCents: row.valueCents,
     status: row.status,
     closedAt: row.closedAt,
+    ownerId: row.ownerId,
+    expectedCloseOn: row.expectedCloseOn,
+    lostReason: row.lostReason,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
   }

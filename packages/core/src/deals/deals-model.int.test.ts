@@ -50,6 +50,7 @@ interface World {
 const pick = fc.nat({ max: 20 })
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 const cents = fc.oneof(fc.nat({ max: 3 }), fc.maxSafeNat())
+const date = fc.constantFrom('2026-12-31', '0001-01-01')
 const step = fc.oneof(
   {
     weight: 4,
@@ -59,6 +60,7 @@ const step = fc.oneof(
       stage: maybe(pick),
       contact: pick,
       cents,
+      expected: maybe(date),
     }),
   },
   {
@@ -72,6 +74,8 @@ const step = fc.oneof(
       name: maybe(fc.constantFrom('a', 'b')),
       valueCents: maybe(cents),
       status: maybe(fc.constantFrom('OPEN' as const, 'WON' as const, 'LOST' as const)),
+      lostReason: fc.option(fc.constantFrom('price', null), { freq: 1, nil: undefined }),
+      expectedCloseOn: maybe(fc.option(date)),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), deal: pick }) },
@@ -110,6 +114,7 @@ function perform(world: World, action: Step): { real: () => Promise<unknown>; mo
         stageId: atIfAny(world.stageIds, action.stage),
         contactId: at(world.contactIds, action.contact),
         valueCents: action.cents,
+        expectedCloseOn: action.expected,
       })
       return {
         real: () => createDeal(ctx, DealInput.parse(input)),
@@ -124,7 +129,7 @@ function perform(world: World, action: Step): { real: () => Promise<unknown>; mo
     }
     case 'change': {
       const id = at(world.dealIds, action.deal)
-      const { name, valueCents, status } = action
+      const { name, valueCents, status, lostReason, expectedCloseOn } = action
       const input = omitUndefined({
         pipelineId: atIfAny(world.pipelineIds, action.pipeline),
         stageId: atIfAny(world.stageIds, action.stage),
@@ -132,6 +137,8 @@ function perform(world: World, action: Step): { real: () => Promise<unknown>; mo
         name,
         valueCents,
         status,
+        lostReason,
+        expectedCloseOn,
       })
       return {
         real: () => updateDeal(ctx, id, DealChange.parse(input)),
@@ -202,7 +209,7 @@ function reasonOf(error: unknown): string {
 
 async function expectSameState({ ctx, model }: World) {
   const deals = (await listDeals(ctx, DealQuery.parse({ limit: '100', sort: 'createdAt' }))).data
-  const real = deals.map(({ id, createdAt: _created, updatedAt: _updated, closedAt, ...deal }) => {
+  const real = deals.map(({ id, createdAt: _created, updatedAt: _updated, closedAt, ownerId: _owner, ...deal }) => {
     expect([id, closedAt === null]).toEqual([id, deal.status === 'OPEN'])
     return [id, deal] as const
   })

@@ -19,7 +19,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { listDealMoves } from './list-deal-moves.ts'
 import { createDeal } from './create-deal.ts'
 import { updateDeal, deleteDeal, readDeal } from './update-deal.ts'
-import { type Deal, type DealChange, DealMoveQuery } from './deals.schema.ts'
+import { type Deal, type DealChange, DealInput, DealMoveQuery } from './deals.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
@@ -68,7 +68,7 @@ test('rejects an unknown pipeline, contact or stage and names the field', async 
     [{ pipelineId: pipeline.id, contactId, stageId: stageAt(0, other) }, 'stageId', 'Stage not found in this pipeline'],
   ] as const
   for (const [fields, path, message] of cases) {
-    await expect(createDeal(ctx, { name: '', valueCents: 0, ...fields })).rejects.toMatchObject({
+    await expect(createDeal(ctx, DealInput.parse(fields))).rejects.toMatchObject({
       code: 'validation_error',
       issues: [{ path, message }],
     })

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { CreatedAt, SearchText, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
+import {
+  CalendarDate,
+  CalendarDateInput,
+  CreatedAt,
+  EmptyAsNone,
+  EmptyAsNull,
+  SearchText,
+  SingleLine,
+  Timestamp,
+  UpdatedAt,
+} from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Repeatable, Sort } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
@@ -18,6 +28,13 @@ export const Deal = z
     valueCents: z.number().int().describe(valueDescription),
     status: z.enum(dealStatuses).describe(statusDescription),
     closedAt: Timestamp.nullable().describe('When the deal was won or lost. `null` while it is open.'),
+    ownerId: RecordId('usr')
+      .nullable()
+      .describe('The member of the workspace who owns the deal. `null` if there is none, or if that member has left.'),
+    expectedCloseOn: CalendarDate.nullable().describe(
+      'The date on which the deal is expected to close. `null` if unknown.',
+    ),
+    lostReason: z.string().nullable().describe('Why the deal was lost. `null` unless the status is `LOST`.'),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,
   })
@@ -34,6 +51,9 @@ export const Deal = z
         valueCents: 1_700_000,
         status: 'OPEN',
         closedAt: null,
+        ownerId: null,
+        expectedCloseOn: '2026-12-31',
+        lostReason: null,
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
       },
@@ -75,6 +95,10 @@ const writable = {
     // Converts -0 to 0.
     .transform((cents) => cents + 0)
     .describe(valueDescription),
+  ownerId: Id('usr').nullable().describe('The id of a user who is a member of the workspace. `null` for none.'),
+  expectedCloseOn: EmptyAsNull(CalendarDateInput).describe(
+    'The date on which the deal is expected to close. `null` or empty for none.',
+  ),
 }
 
 export const DealInput = z
@@ -83,6 +107,8 @@ export const DealInput = z
     stageId: writable.stageId.optional().describe('The id of a stage of the pipeline. Default: its first stage.'),
     name: writable.name.default(''),
     valueCents: writable.valueCents.default(0),
+    ownerId: writable.ownerId.default(null),
+    expectedCloseOn: writable.expectedCloseOn.default(null),
   })
   .meta({
     id: 'DealCreate',
@@ -93,6 +119,7 @@ export const DealInput = z
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
         name: 'Difference engine',
         valueCents: 1_700_000,
+        expectedCloseOn: '2026-12-31',
       },
     ],
   })
@@ -104,6 +131,10 @@ export const DealChange = z
     status: z
       .enum(dealStatuses)
       .describe('`WON` and `LOST` close the deal and set `closedAt`; `OPEN` reopens it and clears `closedAt`.'),
+    lostReason: EmptyAsNull(SingleLine(200)).describe(
+      'Why the deal was lost, such as `Price`. Only for a deal that is or becomes `LOST`; any other status clears it. ' +
+        'It outlives the contact: do not name a person in it.',
+    ),
   })
   .partial()
   .meta({
@@ -123,6 +154,8 @@ export const DealQuery = PageQuery.extend({
   pipelineId: Id('pip').optional().describe('Only deals of this pipeline.'),
   stageId: Id('stg').optional().describe('Only deals in this stage.'),
   contactId: Id('con').optional().describe('Only deals of this contact.'),
+  ownerId: Id('usr').optional().describe('Only deals that this user owns.'),
+  lostReason: EmptyAsNone(SingleLine(200, 1)).describe('Only deals that were lost for exactly this reason.'),
   status: Repeatable(z.enum(dealStatuses))
     .optional()
     .describe('Only deals with this status. Repeatable: deals with any of the statuses.'),
@@ -131,6 +164,7 @@ export const DealQuery = PageQuery.extend({
   valueCentsMax: CentsParameter.optional().describe('Only deals with at most this `valueCents`.'),
   ...timeRange('updated'),
   ...timeRange('closed'),
+  ...timeRange('expectedClose'),
   sort: Sort(['createdAt', 'updatedAt', 'valueCents', 'closedAt']),
 })
 export type DealQuery = z.output<typeof DealQuery>

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
-import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, newId, type UserId, uuidOf } from '../kernel/ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
 import { explainSelects, hidesPlans } from '@rapport/testing/postgres/explain.ts'
@@ -9,6 +9,7 @@ import {
   createTestContact,
   createTestCtx,
   createTestDeal,
+  createTestMember,
   createTestPipeline,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -20,17 +21,26 @@ const database = useTestDatabase()
 let ctx: Ctx
 let sales: Pipeline
 let ada: ContactId
+let owner: UserId
 let wonAt = ''
 beforeAll(async () => {
   ctx = await createTestCtx(database.db)
   sales = await createTestPipeline(ctx, ['a', 'b'])
   ada = (await createTestContact(ctx)).id
+  owner = await createTestMember(ctx)
   const pipelineId = sales.id
-  await createTestDeal(ctx, { name: 'one', pipelineId, contactId: ada, valueCents: 30 })
+  await createTestDeal(ctx, {
+    name: 'one',
+    pipelineId,
+    contactId: ada,
+    valueCents: 30,
+    ownerId: owner,
+    expectedCloseOn: '2026-12-31',
+  })
   const two = await createTestDeal(ctx, { name: 'two', pipelineId, stageId: stage('b'), valueCents: 10 })
   const three = await createTestDeal(ctx, { name: 'three', contactId: ada, valueCents: 20 })
-  await createTestDeal(ctx, { name: 'four', pipelineId, valueCents: 20 })
-  await updateDeal(ctx, three.id, { status: 'LOST' })
+  await createTestDeal(ctx, { name: 'four', pipelineId, valueCents: 20, expectedCloseOn: '2026-12-01' })
+  await updateDeal(ctx, three.id, { status: 'LOST', lostReason: 'Price' })
   wonAt = (await updateDeal(ctx, two.id, { status: 'WON' })).closedAt ?? ''
   await createTestDeal(await createTestCtx(database.db), { name: 'elsewhere' })
 })
@@ -67,6 +77,16 @@ test.each([
   [{ sort: '-closedAt', status: 'WON' }, ['two']],
   [{ sort: 'updatedAt' }, ['one', 'four', 'three', 'two']],
   [{ pipelineId: newId('pip') }, []],
+  [{ ownerId: () => owner }, ['one']],
+  [{ ownerId: newId('usr') }, []],
+  [{ lostReason: 'Price' }, ['three']],
+  [{ lostReason: 'price' }, []],
+  [{ expectedCloseAfter: '2026-12-01', expectedCloseBefore: '2027-01-01' }, ['four', 'one']],
+  [{ expectedCloseBefore: '2026-12-31' }, ['four']],
+  [{ expectedCloseBefore: '2026-12-31T00:00:00.001Z' }, ['four', 'one']],
+  [{ expectedCloseAfter: '2026-12-01T00:00:00.001Z' }, ['one']],
+  [{ expectedCloseAfter: '9999-12-31T23:59:59.999Z' }, []],
+  [{ expectedCloseBefore: '0001-01-01' }, []],
 ] as [Record<string, string | string[] | (() => string)>, string[]][])('%o returns %j', async (query, expected) => {
   const entries = Object.entries(query).map(([name, value]) => [name, typeof value === 'function' ? value() : value])
   expect(await find(Object.fromEntries(entries) as Record<string, string>)).toEqual(expected)
@@ -121,6 +141,8 @@ test.skipIf(hidesPlans)('every list query uses an index, and a summary uses only
     { updatedAfter: moment },
     { valueCentsMin: '100', sort: '-valueCents' },
     { search: 'unknown' },
+    { ownerId: newId('usr') },
+    { expectedCloseBefore: moment },
   ]
   const of = { ctx: big, table: 'deals' }
   for (const query of queries) {

@@ -3,7 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { containsText } from '../request/contains-text.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
-import { isCreatedInRange, isInRange } from '../request/time-range.ts'
+import { isCreatedInRange, isDateInRange, isInRange } from '../request/time-range.ts'
 import { closingOrder, deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealQuery } from './deals.schema.ts'
@@ -41,6 +41,8 @@ function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
     query.pipelineId ? eq(deals.pipelineId, query.pipelineId) : undefined,
     query.stageId ? eq(deals.stageId, query.stageId) : undefined,
     query.contactId ? eq(deals.contactId, query.contactId) : undefined,
+    query.ownerId ? eq(deals.ownerId, query.ownerId) : undefined,
+    query.lostReason === undefined ? undefined : eq(deals.lostReason, query.lostReason),
     query.status ? inArray(deals.status, query.status) : undefined,
     query.search === undefined ? undefined : containsText(deals.name, query.search),
     query.valueCentsMin === undefined ? undefined : gte(deals.valueCents, query.valueCentsMin),
@@ -48,6 +50,7 @@ function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
     isCreatedInRange(deals, query),
     isInRange(deals.updatedAt, { after: query.updatedAfter, before: query.updatedBefore }),
     isInRange(closingOrder(deals.closedAt), { after: query.closedAfter, before: query.closedBefore }),
+    isDateInRange(deals.expectedCloseOn, { after: query.expectedCloseAfter, before: query.expectedCloseBefore }),
     // The indexed expression returns `-infinity` for an open deal.
     query.closedBefore ? isNotNull(deals.closedAt) : undefined,
   )

@@ -3,13 +3,16 @@
  * each, and for each lock, `PATCH /deals/{id}` reaches 0.42 times the rate (16 concurrent calls of core, 2026-11-26).
  * `deals-model.int.test.ts` compares the results with a model.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { touchContactSql } from '../contacts/touch-last-activity.ts'
 import { jsonRows } from '../db/json-rows.ts'
+import { onConstraint } from '../db/database-errors.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { text, timestamptz } from '../db/statements/sql-types.ts'
 import { emit, emitUpdates } from '../events/emit.ts'
+import { invalidField } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { lockStage } from '../pipelines/stages.ts'
@@ -26,7 +29,7 @@ export async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promi
   const now = timeOfUpdate(current.updatedAt)
   const closedAt = next.status === 'OPEN' ? null : now
   const saved = { ...next, closedAt: next.status === current.status ? next.closedAt : closedAt, updatedAt: now }
-  const written = await writeDeal(ctx.db, {
+  const write = writeDeal(ctx.db, {
     workspaceId: ctx.workspaceId,
     dealId: saved.id,
     contactId: saved.contactId,
@@ -36,11 +39,15 @@ export async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promi
     deals: dealRows.stringify([saved]),
     moves: moveRows.stringify(isMove(current, saved) ? [toMove(ctx, current, saved)] : []),
   })
+  const written = await write.catch(ownerNotFound)
   // The stage was not found. Throws, unless it was created in the meantime.
   if (written.length === 0) return saveDeal(ctx, current, { ...next, ...(await lockStage(ctx, next)) })
   await emitDealEvents(ctx, current, saved)
   return saved
 }
+
+/** The owner is no member of the workspace. */
+export const ownerNotFound = onConstraint('deals_owner_fk', () => invalidField('ownerId', 'User not found'))
 
 const dealRows = jsonRows(deals)
 const moveRows = jsonRows(dealMoves)
@@ -98,8 +105,11 @@ function toMove({ workspaceId, actor }: Ctx, from: DealRow, to: DealRow): typeof
 async function emitDealEvents(ctx: Ctx, before: DealRow, after: DealRow): Promise<void> {
   const deal = toDeal(after)
   const isReopened = after.status === 'OPEN' && before.status !== 'OPEN'
-  const isUpdated =
-    after.name !== before.name || after.valueCents !== before.valueCents || after.contactId !== before.contactId
+  // What `deal.stage_changed`, `deal.won` and `deal.lost` are about.
+  const { pipelineId, stageId, status, closedAt, updatedAt } = after
+  const lostReason = status === before.status ? before.lostReason : after.lostReason
+  const moved = { ...before, pipelineId, stageId, status, lostReason, closedAt, updatedAt }
+  const isUpdated = !isDeepStrictEqual(moved, after)
   if (isUpdated || isReopened) await emitUpdates(ctx, dealUpdated, [{ before: toDeal(before), after: deal }])
   if (after.stageId !== before.stageId) {
     const previous = { previousPipelineId: before.pipelineId, previousStageId: before.stageId }

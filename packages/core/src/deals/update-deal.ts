@@ -84,12 +84,19 @@ export async function deleteDealsOfContact(ctx: Ctx, contactId: ContactId): Prom
 async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {
   const { pipelineId = current.pipelineId, contactId = current.contactId } = change
   const stageId = change.stageId ?? (pipelineId === current.pipelineId ? current.stageId : undefined)
-  const next = { ...current, ...withoutUndefined(change) }
+  const next = applyLostReason({ ...current, ...withoutUndefined(change) }, change)
   // `saveDeal` checks the stage.
   if (stageId && contactId === current.contactId) return next
   const position = await lockStage(ctx, { pipelineId, stageId })
   if (contactId !== current.contactId) await requireContact(ctx, contactId)
   return { ...next, ...position }
+}
+
+/** A reason belongs to a LOST deal: another status clears it. */
+function applyLostReason(next: DealRow, change: DealChange): DealRow {
+  if (next.status === 'LOST') return next
+  if (change.lostReason) throw invalidField('lostReason', 'lostReason: is only allowed with status LOST')
+  return { ...next, lostReason: null }
 }
 
 async function requireContact(ctx: Ctx, contactId: ContactId): Promise<void> {

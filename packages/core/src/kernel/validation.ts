@@ -160,6 +160,18 @@ export const TimestampInput = z
   .transform(timestampAt)
   .describe(dateNote)
 
+/** A calendar date as every response shows it. */
+export const CalendarDate = z.string().meta({ format: 'date', examples: ['2026-12-31'] })
+
+const calendarDateMessage = 'must be a date such as 2026-11-21'
+
+/** A calendar date in a request, which PostgreSQL has too: there is no year 0. */
+export const CalendarDateInput = z
+  .string(calendarDateMessage)
+  .overwrite(trimInvisible)
+  .pipe(z.iso.date(calendarDateMessage))
+  .refine((text) => !text.startsWith('0000'), 'must be in the years 1 to 9999')
+
 /**
  * For a field or parameter that may be left out: an empty text means the same, and is dropped from an array. Not for ids, where it
  * is an error.

@@ -9,10 +9,11 @@ const Bound = EmptyAsNone(TimestampInput)
 type Bound = typeof Bound
 
 /** The parameters of a range: `timeRange('created')` has `createdAfter` and `createdBefore`. */
-export function timeRange<const Name extends 'created' | 'updated' | 'due' | 'closed'>(
+export function timeRange<const Name extends 'created' | 'updated' | 'due' | 'closed' | 'expectedClose'>(
   name: Name,
 ): Record<RangeParameter<Name>, Bound> {
-  const capitalized = name.replace(/^./, (letter) => letter.toUpperCase())
+  const words = name === 'expectedClose' ? 'expected to close' : name
+  const capitalized = words.replace(/^./, (letter) => letter.toUpperCase())
   const parameters = {
     [`${name}After`]: Bound.describe(`${capitalized} at or after this time. ${dateNote}`),
     [`${name}Before`]: Bound.describe(`${capitalized} before this time. ${dateNote}`),
@@ -38,6 +39,11 @@ export function isInRange(column: SQLWrapper, { after, before }: TimeRange): SQL
 
 export function isCreatedInRange(table: { createdAt: SQLWrapper }, query: CreatedRange): SQL | undefined {
   return isInRange(table.createdAt, { after: query.createdAfter, before: query.createdBefore })
+}
+
+/** The same for a column of calendar dates, each of which is its first instant in UTC. `timestamp` drops the zone, UTC. */
+export function isDateInRange(column: SQLWrapper, { after, before }: TimeRange): SQL | undefined {
+  return and(after && sql`${column} >= ${after}::timestamp`, before && sql`${column} < ${before}::timestamp`)
 }
 
 /** For tables whose records show the timestamp of their UUIDv7 as `createdAt`. */

@@ -2,12 +2,13 @@ import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { type ContactId, newId, type UserId, uuidOf } from '../kernel/ids.ts'
-import { events, members, users } from '../db/schema/index.ts'
+import { events } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { explainSelects } from '@rapport/testing/postgres/explain.ts'
 import {
   createTestContact,
   createTestCtx,
+  createTestMember,
   createTestTask,
   listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
@@ -35,13 +36,6 @@ async function readEventData(type: string): Promise<unknown[]> {
     .where(and(eq(events.workspaceId, ctx.workspaceId), eq(events.type, type)))
     .orderBy(events.id)
   return rows.map(({ data }) => data)
-}
-
-async function createMember(workspaceId = ctx.workspaceId): Promise<UserId> {
-  const userId = newId('usr')
-  await ctx.db.insert(users).values({ id: userId, email: `${userId}@example.com`, passwordHash: 'x' })
-  await ctx.db.insert(members).values({ workspaceId, userId, role: 'MEMBER' })
-  return userId
 }
 
 test('a new task is OPEN, emits task.created and sets lastActivityAt', async () => {
@@ -125,9 +119,9 @@ describe('the contact of a task', () => {
 
 describe('the assignee of a task', () => {
   test('must be a member of the workspace', async () => {
-    const member = await createMember()
+    const member = await createTestMember(ctx)
     expect(await updateTask(ctx, task.id, { assigneeId: member })).toMatchObject({ assigneeId: member })
-    const otherMember = await createMember((await createTestCtx(database.db)).workspaceId)
+    const otherMember = await createTestMember(await createTestCtx(database.db))
     for (const assigneeId of [otherMember, newId('usr')]) {
       const error = { code: 'validation_error', issues: [{ path: 'assigneeId', message: 'User not found' }] }
       await expect(updateTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(error)
@@ -137,7 +131,7 @@ describe('the assignee of a task', () => {
   })
 
   test('is cleared when the member leaves the workspace', async () => {
-    const [member, other] = [await createMember(), await createMember()]
+    const [member, other] = [await createTestMember(ctx), await createTestMember(ctx)]
     const done = await updateTask(ctx, task.id, { assigneeId: member, status: 'DONE' })
     const kept = await createTestTask(ctx, { assigneeId: other })
     const { lastActivityAt } = await readContact(ctx, task.contactId)
@@ -150,7 +144,7 @@ describe('the assignee of a task', () => {
   })
 
   test('is cleared in a task that is assigned while the member leaves', async () => {
-    const member = await createMember()
+    const member = await createTestMember(ctx)
     const assigning = await openTransaction(ctx.db, (db) => updateTask({ ...ctx, db }, task.id, { assigneeId: member }))
     const leaving = removeMember(ctx, member)
     await waitUntilBlocked(database.db)
@@ -163,7 +157,7 @@ describe('the assignee of a task', () => {
   test('members who leave do not deadlock with changes of their tasks', async () => {
     const contacts = await Promise.all(Array.from({ length: 8 }, () => createTestContact(ctx)))
     for (let round = 0; round < 10; round++) {
-      const member = await createMember()
+      const member = await createTestMember(ctx)
       const assigned = await Promise.all(
         contacts.map(({ id: contactId }) => createTestTask(ctx, { contactId, assigneeId: member })),
       )
@@ -185,7 +179,7 @@ describe('listing tasks', () => {
   let contactId: ContactId
   beforeEach(async () => {
     await deleteTask(ctx, task.id)
-    member = await createMember()
+    member = await createTestMember(ctx)
     contactId = (await createTestContact(ctx)).id
     const make = (title: string, fields: Parameters<typeof createTestTask>[1]) =>
       createTestTask(ctx, { title, ...fields })
@@ -244,7 +238,7 @@ describe('listing tasks', () => {
 })
 
 test('every list query uses an index', async () => {
-  const member = await createMember()
+  const member = await createTestMember(ctx)
   await ctx.db.execute(sql`
     insert into tasks (workspace_id, id, contact_id, title, due_at, assignee_id, status, completed_at, created_at)
     select workspace_id, uuidv7(), id, 'Call', now() + n * interval '1 hour', ${uuidOf(member)},

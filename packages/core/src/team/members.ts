@@ -1,5 +1,6 @@
 import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { and, eq } from 'drizzle-orm'
+import { union } from 'drizzle-orm/pg-core'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { audit } from '../audit/audit.ts'
 import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.ts'
@@ -8,6 +9,7 @@ import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
 import { repeatWhileReferenced } from '../db/distribution/conflicts.ts'
+import { clearDealOwners, selectContactsOfDeals } from '../deals/deal-owners.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -69,7 +71,7 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it, and the API keys
+ * Removes a member from the workspace and clears the assignee of their tasks and the owner of their deals. Their sessions in it, and the API keys
  * and invites that they created, are deleted, and the account too if this was its last workspace. Throws `wrong_state`
  * for the last OWNER.
  */
@@ -87,11 +89,12 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
 }
 
 function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
-  return repeatWhileReferenced('tasks_assignee_fk', async () => {
-    await lockContacts(ctx, selectContactsOfTasks(ctx, userId))
-    // Locked after the contacts, as in every change of a task, so that none is assigned to the member from here on.
+  return repeatWhileReferenced(['tasks_assignee_fk', 'deals_owner_fk'], async () => {
+    await lockContacts(ctx, union(selectContactsOfTasks(ctx, userId), selectContactsOfDeals(ctx, userId)))
+    // Locked after the contacts, as in every change of a task or deal, so that none is assigned to the member from here on.
     await ctx.db.select({ userId: members.userId }).from(members).where(byUserId(ctx, userId)).for('update')
     await unassignTasks(ctx, userId)
+    await clearDealOwners(ctx, userId)
     await inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   })
 }

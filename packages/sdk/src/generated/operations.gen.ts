@@ -1511,7 +1511,7 @@ export class Deals extends Resource {
   /**
    * Update a deal.
    *
-   * A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. A change to WON or LOST emits `deal.won` or `deal.lost`. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.
+   * A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. A change to WON or LOST emits `deal.won` or `deal.lost`. `lostReason` belongs to LOST: any other status clears it. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.
    *
    * Requires the role MEMBER.
    */

@@ -1430,6 +1430,18 @@ export type Deal = {
      */
     closedAt: string | null;
     /**
+     * The member of the workspace who owns the deal. `null` if there is none, or if that member has left.
+     */
+    ownerId: string | null;
+    /**
+     * The date on which the deal is expected to close. `null` if unknown.
+     */
+    expectedCloseOn: string | null;
+    /**
+     * Why the deal was lost. `null` unless the status is `LOST`.
+     */
+    lostReason: string | null;
+    /**
      * When the record was created.
      */
     createdAt: string;
@@ -1463,6 +1475,14 @@ export type DealCreate = {
      * The value in the minor unit of the workspace's currency, such as cents.
      */
     valueCents?: number;
+    /**
+     * The id of a user who is a member of the workspace. `null` for none.
+     */
+    ownerId?: string | null;
+    /**
+     * The date on which the deal is expected to close. `null` or empty for none.
+     */
+    expectedCloseOn?: string | null;
 };
 
 /**
@@ -1574,9 +1594,21 @@ export type DealUpdate = {
      */
     valueCents?: number;
     /**
+     * The id of a user who is a member of the workspace. `null` for none.
+     */
+    ownerId?: string | null;
+    /**
+     * The date on which the deal is expected to close. `null` or empty for none.
+     */
+    expectedCloseOn?: string | null;
+    /**
      * `WON` and `LOST` close the deal and set `closedAt`; `OPEN` reopens it and clears `closedAt`.
      */
     status?: 'OPEN' | 'WON' | 'LOST';
+    /**
+     * Why the deal was lost, such as `Price`. Only for a deal that is or becomes `LOST`; any other status clears it. It outlives the contact: do not name a person in it.
+     */
+    lostReason?: string | null;
 };
 
 /**
@@ -3086,6 +3118,18 @@ export type MovedDeal = {
      * When the deal was won or lost. `null` while it is open.
      */
     closedAt: string | null;
+    /**
+     * The member of the workspace who owns the deal. `null` if there is none, or if that member has left.
+     */
+    ownerId: string | null;
+    /**
+     * The date on which the deal is expected to close. `null` if unknown.
+     */
+    expectedCloseOn: string | null;
+    /**
+     * Why the deal was lost. `null` unless the status is `LOST`.
+     */
+    lostReason: string | null;
     /**
      * When the record was created.
      */
@@ -4751,6 +4795,18 @@ export type UpdatedDeal = {
      */
     closedAt: string | null;
     /**
+     * The member of the workspace who owns the deal. `null` if there is none, or if that member has left.
+     */
+    ownerId: string | null;
+    /**
+     * The date on which the deal is expected to close. `null` if unknown.
+     */
+    expectedCloseOn: string | null;
+    /**
+     * Why the deal was lost. `null` unless the status is `LOST`.
+     */
+    lostReason: string | null;
+    /**
      * When the record was created.
      */
     createdAt: string;
@@ -4844,6 +4900,45 @@ export type UpdatedDeal = {
          * The change of `closedAt`.
          */
         closedAt?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `ownerId`.
+         */
+        ownerId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `expectedCloseOn`.
+         */
+        expectedCloseOn?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `lostReason`.
+         */
+        lostReason?: {
             /**
              * The value before the update. `null` for none.
              */
@@ -15382,6 +15477,14 @@ export type DealsListData = {
          */
         contactId?: string;
         /**
+         * Only deals that this user owns.
+         */
+        ownerId?: string;
+        /**
+         * Only deals that were lost for exactly this reason.
+         */
+        lostReason?: string;
+        /**
          * Only deals with this status. Repeatable: deals with any of the statuses.
          */
         status?: Array<'OPEN' | 'WON' | 'LOST'>;
@@ -15413,6 +15516,14 @@ export type DealsListData = {
          * Closed before this time. A timestamp, or a date, which means its first instant in UTC.
          */
         closedBefore?: string | string;
+        /**
+         * Expected to close at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        expectedCloseAfter?: string | string;
+        /**
+         * Expected to close before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        expectedCloseBefore?: string | string;
         /**
          * The field to sort by. A leading minus sorts in descending order. Default: newest first.
          */

@@ -37,12 +37,15 @@ export async function lockUniqueValue(db: Db, value: SQL): Promise<void> {
  * Repeats the deletion of a row while a concurrent transaction adds a reference to it: a row lock is not on every server.
  * `work` removes the references and deletes the row in a savepoint.
  */
-export async function repeatWhileReferenced(foreignKey: string, work: () => Promise<unknown>): Promise<void> {
+export async function repeatWhileReferenced(
+  foreignKeys: readonly string[],
+  work: () => Promise<unknown>,
+): Promise<void> {
   try {
     await work()
   } catch (error) {
-    if (violatedConstraint(error) !== foreignKey) throw error
-    await repeatWhileReferenced(foreignKey, work)
+    if (!foreignKeys.includes(violatedConstraint(error) ?? '')) throw error
+    await repeatWhileReferenced(foreignKeys, work)
   }
 }
 

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
-import { bigint, check, foreignKey, index, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
+import { bigint, check, date, foreignKey, index, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
+import { members } from './auth.ts'
 import { contacts } from './contacts.ts'
 import { stages } from './pipelines.ts'
 
@@ -21,6 +22,9 @@ export const deals = tenantTable(
     valueCents: bigint({ mode: 'number' }).notNull().default(0),
     status: text({ enum: dealStatuses }).notNull().default('OPEN'),
     closedAt: timestamptz(),
+    ownerId: id('usr'),
+    expectedCloseOn: date(),
+    lostReason: text(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -34,6 +38,12 @@ export const deals = tenantTable(
         columns: [t.workspaceId, t.pipelineId, t.stageId],
         foreignColumns: [stages.workspaceId, stages.pipelineId, stages.id],
       }),
+      // The migration narrows it to SET NULL (owner_id): a member's deals have no owner when the member leaves.
+      foreignKey({
+        name: 'deals_owner_fk',
+        columns: [t.workspaceId, t.ownerId],
+        foreignColumns: [members.workspaceId, members.userId],
+      }).onDelete('set null'),
       index('deals_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('deals_updated_index').on(t.workspaceId, t.updatedAt, t.id),
       index('deals_value_index').on(t.workspaceId, t.valueCents, t.id),
@@ -42,12 +52,17 @@ export const deals = tenantTable(
       index('deals_pipeline_index').on(t.workspaceId, t.pipelineId, t.createdAt, t.id),
       index('deals_stage_index').on(t.workspaceId, t.stageId, t.createdAt, t.id),
       index('deals_contact_index').on(t.workspaceId, t.contactId, t.createdAt, t.id),
+      index('deals_owner_index').on(t.workspaceId, t.ownerId, t.createdAt, t.id).where(sql`${t.ownerId} is not null`),
+      index('deals_expected_index')
+        .on(t.workspaceId, t.expectedCloseOn, t.id)
+        .where(sql`${t.expectedCloseOn} is not null`),
       // Includes the value, so that the totals of a pipeline come from an index-only scan.
       index('deals_open_index')
         .on(t.workspaceId, t.pipelineId, t.stageId, t.valueCents)
         .where(sql`${t.status} = 'OPEN'`),
       oneOf('deals_status_check', t.status, dealStatuses),
       check('deals_closed_check', sql`(${t.status} = 'OPEN') = (${t.closedAt} is null)`),
+      check('deals_lost_check', sql`${t.lostReason} is null or ${t.status} = 'LOST'`),
       check('deals_value_check', sql`${t.valueCents} between 0 and 9007199254740991`),
     ],
   },

@@ -4,6 +4,7 @@ import { inAccountTransaction } from '../../auth/account-transaction.ts'
 import { deleteAllApiKeys } from '../../auth/api-keys.ts'
 import { requireUnchangedActor } from '../../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../../auth/users.ts'
+import { clearAllDealOwners } from '../../deals/deal-owners.ts'
 import type { Ctx } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
@@ -67,6 +68,7 @@ async function removeAllMembers(ctx: Ctx): Promise<void> {
     memberships.map(({ userId }) => userId),
   )
   await unassignAllTasks(ctx)
+  await clearAllDealOwners(ctx)
   const removed = await ctx.db.delete(members).where(isInWorkspace).returning({ userId: members.userId })
   await deleteUsersWithoutWorkspace(
     ctx,
