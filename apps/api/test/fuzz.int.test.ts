@@ -19,7 +19,7 @@ interface DocumentedOperation {
 }
 
 const seed = chooseSeed(20_261_121)
-const runsPerOperation = countRuns({ gate: 10, full: 200 })
+const runsPerOperation = countRuns({ gate: 6, full: 200 })
 
 const api = useForFile(() => startTestApi({ environment: { LOG_LEVEL: 'trace' } }))
 const workspace = useForFile(() => api.signUp())

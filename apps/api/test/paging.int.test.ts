@@ -1,6 +1,7 @@
 import { type EventId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { createParents, fillListings, listings, pathOf, readListingTemplates } from './listings.ts'
 import { expectError, freshEmail, startTestApi } from './testing.ts'
@@ -122,6 +123,12 @@ test('a page by default has 50 records', async () => {
   expect((await getPage('/contacts', 'limit=100', key)).body.data).toHaveLength(100)
 })
 
+/** The listings that try a cursor of this one: at the gate the two that follow, so that each tries two. */
+function othersThan(path: string): string[] {
+  const place = listings.indexOf(path) + 1
+  return [...listings.slice(place), ...listings.slice(0, place - 1)].slice(0, countRuns({ gate: 2, full: Infinity }))
+}
+
 test('a cursor is valid only unchanged, for its own listing, sort and workspace', async () => {
   const other = await api.signUp()
   for (let count = 0; count < 2; count++) await api.create('/contacts', other.key, { email: freshEmail() })
@@ -137,7 +144,7 @@ test('a cursor is valid only unchanged, for its own listing, sort and workspace'
   for (const [path, cursor] of cursors) {
     expect(await getPage(path, `${newestFirst[path] ?? ''}cursor=${cursor}`)).toMatchObject({ status: 200 })
     expect(await getPage(path, `cursor=${cursor}&limit=3&sort=-createdAt`)).toMatchObject({ status: 200 })
-    for (const foreign of listings) if (foreign !== path) await refuse(getPage(foreign, `cursor=${cursor}`))
+    for (const foreign of othersThan(path)) await refuse(getPage(foreign, `cursor=${cursor}`))
     await refuse(getPage(path, `cursor=${cursor}&sort=createdAt`))
     // The record of a nested listing does not exist in the other workspace.
     if (path.includes('{')) expectError(await getPage(path, `cursor=${cursor}`, other.key), 404)
