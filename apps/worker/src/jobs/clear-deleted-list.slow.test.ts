@@ -4,6 +4,7 @@ import { addSubscribers, createTestList, listPendingWork } from '@rapport/testin
 import { countRows } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
 import { startWorkerProcess } from '../../test/worker-processes.ts'
@@ -23,7 +24,7 @@ const countSubscribed = async () =>
 
 test('a killed worker leaves completed steps, and the next worker finishes the list', async () => {
   const first = await start()
-  const subscribers = 20_000
+  const subscribers = countRuns({ gate: 12_000, full: 20_000 })
   const list = await createTestList(ctx)
   await addSubscribers(ctx, list.id, { count: subscribers })
   await deleteList(ctx, list.id)
