@@ -372,6 +372,8 @@ CREATE TABLE "deals" (
 	"pipeline_id" uuid NOT NULL,
 	"stage_id" uuid NOT NULL,
 	"contact_id" uuid NOT NULL,
+	"contact_erased_at" timestamp (3) with time zone,
+	"former_contact_ids" uuid[] DEFAULT '{}' NOT NULL,
 	"name" text DEFAULT '' NOT NULL,
 	"value_cents" bigint DEFAULT 0 NOT NULL,
 	"status" text DEFAULT 'OPEN' NOT NULL,
@@ -735,7 +737,7 @@ ALTER TABLE "external_id_aliases" ADD CONSTRAINT "external_id_aliases_contact_fk
 ALTER TABLE "lists" ADD CONSTRAINT "lists_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "soft_bounces" ADD CONSTRAINT "soft_bounces_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deal_moves" ADD CONSTRAINT "deal_moves_deal_fk" FOREIGN KEY ("workspace_id","deal_id") REFERENCES "public"."deals"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "deals" ADD CONSTRAINT "deals_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "deals" ADD CONSTRAINT "deals_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_stage_fk" FOREIGN KEY ("workspace_id","pipeline_id","stage_id") REFERENCES "public"."stages"("workspace_id","pipeline_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_owner_fk" FOREIGN KEY ("workspace_id","owner_id") REFERENCES "public"."members"("workspace_id","user_id") ON DELETE SET NULL ("owner_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "tasks" ADD CONSTRAINT "tasks_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -768,6 +770,7 @@ CREATE INDEX "idempotency_records_created_index" ON "idempotency_records" USING 
 CREATE INDEX "events_created_index" ON "events" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "events_feed_index" ON "events" USING btree ("workspace_id","transaction_id","id","type");--> statement-breakpoint
 CREATE INDEX "events_contact_index" ON "events" USING btree ("workspace_id","contact_id","created_at","id") WHERE "events"."contact_id" is not null;--> statement-breakpoint
+CREATE INDEX "events_deal_index" ON "events" USING btree ("workspace_id",("data" ->> 'id')) WHERE "events"."contact_id" is null and "events"."type" like 'deal.%';--> statement-breakpoint
 CREATE INDEX "audit_entries_created_index" ON "audit_entries" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "audit_entries_purge_index" ON "audit_entries" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "audit_entries_action_index" ON "audit_entries" USING btree ("workspace_id","action","created_at","id");--> statement-breakpoint
@@ -827,6 +830,7 @@ CREATE INDEX "deals_stage_index" ON "deals" USING btree ("workspace_id","stage_i
 CREATE INDEX "deals_contact_index" ON "deals" USING btree ("workspace_id","contact_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_owner_index" ON "deals" USING btree ("workspace_id","owner_id","created_at","id") WHERE "deals"."owner_id" is not null;--> statement-breakpoint
 CREATE INDEX "deals_expected_index" ON "deals" USING btree ("workspace_id","expected_close_on","id") WHERE "deals"."expected_close_on" is not null;--> statement-breakpoint
+CREATE INDEX "deals_erased_index" ON "deals" USING btree ("workspace_id","created_at","id") WHERE "deals"."contact_erased_at" is not null;--> statement-breakpoint
 CREATE INDEX "deals_open_index" ON "deals" USING btree ("workspace_id","pipeline_id","stage_id","value_cents") WHERE "deals"."status" = 'OPEN';--> statement-breakpoint
 CREATE INDEX "tasks_created_index" ON "tasks" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "tasks_order_index" ON "tasks" USING btree ("workspace_id",(case when "status" = 'OPEN' then coalesce("due_at", '10000-01-01 00:00:00+00'::timestamptz) else 'infinity'::timestamptz end),"id");--> statement-breakpoint

@@ -86,7 +86,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. ' +
           'A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. ' +
-          'A change to WON or LOST emits `deal.won` or `deal.lost`. `lostReason` belongs to LOST: any other status clears it. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.',
+          'A change to WON or LOST emits `deal.won` or `deal.lost`. `lostReason` belongs to LOST: any other status clears it. `contactId` gives the deal to another contact, also if its contact was erased, and clears `contactErasedAt` then. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.',
         params,
         body: DealChange,
         response: { 200: Deal },

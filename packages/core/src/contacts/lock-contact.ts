@@ -67,16 +67,22 @@ interface OwnedRecords<R extends Row> {
   find: (ctx: Ctx, id: R['id']) => Promise<R | undefined>
   /**
    * Locks the contact of the record, then the record, which shows its latest version. Returns undefined if it does not
-   * exist, or moved to another contact while this waited.
+   * exist, or if its contact changed while this waited.
    */
   lock: (ctx: Ctx, id: R['id']) => Promise<R | undefined>
 }
 
-/** Prepares how the records of a table are read. */
-export function recordsOfContacts<R extends Row>(table: TableOf<R>): OwnedRecords<R> {
+/**
+ * Prepares how the records of a table are read. `isOrphan` is the condition for a record that has outlived its contact:
+ * its own lock guards it.
+ */
+export function recordsOfContacts<R extends Row>(
+  table: TableOf<R>,
+  { isOrphan }: { isOrphan?: SQL } = {},
+): OwnedRecords<R> {
   const columns = getTableColumns(table)
   const names = sql.join(Object.values(columns), sql`, `)
-  const prepare = (verb: string, { join, lock }: { join: SQL; lock: SQL }) => {
+  const prepare = (verb: string, { join = sql``, lock = sql`` }: { join?: SQL; lock?: SQL }) => {
     const select = namedStatement(`${verb} ${getTableName(table)}`, {
       isPrepared: true,
       params: { workspaceId: table.workspaceId, id: table.id },
@@ -91,9 +97,11 @@ export function recordsOfContacts<R extends Row>(table: TableOf<R>): OwnedRecord
     }
   }
   const join = sql`join ${contacts} on ${contacts.workspaceId} = ${table.workspaceId} and ${contacts.id} = ${table.contactId}`
+  const lockWithContact = prepare('lock', { join, lock: sql`for no key update of ${contacts}, ${table}` })
+  const lockOrphan = isOrphan && prepare('lock without a contact', { lock: sql`and ${isOrphan} for no key update` })
   return {
-    find: prepare('find', { join: sql``, lock: sql`` }),
-    lock: prepare('lock', { join, lock: sql`for no key update of ${contacts}, ${table}` }),
+    find: prepare('find', {}),
+    lock: async (ctx, id) => (await lockWithContact(ctx, id)) ?? (await lockOrphan?.(ctx, id)),
   }
 }
 

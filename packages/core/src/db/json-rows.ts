@@ -5,6 +5,7 @@
 import { type Column, getTableColumns, getTableName, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Db } from './client.ts'
 import { namedStatement } from './statements/named-statement.ts'
 import { json } from './statements/sql-types.ts'
@@ -55,6 +56,7 @@ function writableColumns(table: PgTable): [string, Column][] {
 
 /** Converts ids to UUIDs. All other values need no conversion. */
 function toDriver(column: Column, value: unknown): unknown {
+  if (column.getSQLType() === 'uuid[]') return (value as IdOf<IdPrefix>[]).map(uuidOf)
   return value !== null && column.getSQLType() === 'uuid' ? column.mapToDriverValue(value) : value
 }
 

@@ -26,6 +26,8 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
     pipelineId: input.pipelineId,
     stageId: await findStage(ctx, input),
     contactId: input.contactId,
+    contactErasedAt: null,
+    formerContactIds: [],
     name: input.name,
     valueCents: input.valueCents,
     status: 'OPEN',

@@ -9,6 +9,7 @@ export function toDeal(row: DealRow): Deal {
     pipelineId: row.pipelineId,
     stageId: row.stageId,
     contactId: row.contactId,
+    contactErasedAt: row.contactErasedAt,
     name: row.name,
     valueCents: row.valueCents,
     status: row.status,

@@ -209,10 +209,12 @@ function reasonOf(error: unknown): string {
 
 async function expectSameState({ ctx, model }: World) {
   const deals = (await listDeals(ctx, DealQuery.parse({ limit: '100', sort: 'createdAt' }))).data
-  const real = deals.map(({ id, createdAt: _created, updatedAt: _updated, closedAt, ownerId: _owner, ...deal }) => {
-    expect([id, closedAt === null]).toEqual([id, deal.status === 'OPEN'])
-    return [id, deal] as const
-  })
+  const real = deals.map(
+    ({ id, createdAt: _created, updatedAt: _updated, closedAt, ownerId: _owner, contactErasedAt, ...deal }) => {
+      expect([id, closedAt === null]).toEqual([id, deal.status === 'OPEN'])
+      return [id, { ...deal, isContactErased: contactErasedAt !== null }] as const
+    },
+  )
   expect(new Map(real)).toEqual(model.deals)
   for (const id of model.deals.keys()) {
     const { data } = await listDealMoves(ctx, id, DealMoveQuery.parse({ limit: '100', sort: 'createdAt' }))

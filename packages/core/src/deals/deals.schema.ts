@@ -5,6 +5,7 @@ import {
   CreatedAt,
   EmptyAsNone,
   EmptyAsNull,
+  QueryBoolean,
   SearchText,
   SingleLine,
   Timestamp,
@@ -24,6 +25,9 @@ export const Deal = z
     pipelineId: RecordId('pip'),
     stageId: RecordId('stg'),
     contactId: RecordId('con'),
+    contactErasedAt: Timestamp.nullable().describe(
+      'When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.',
+    ),
     name: z.string().describe('The name of the deal. May be empty.'),
     valueCents: z.number().int().describe(valueDescription),
     status: z.enum(dealStatuses).describe(statusDescription),
@@ -47,6 +51,7 @@ export const Deal = z
         pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
         stageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b',
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        contactErasedAt: null,
         name: 'Difference engine',
         valueCents: 1_700_000,
         status: 'OPEN',
@@ -154,6 +159,9 @@ export const DealQuery = PageQuery.extend({
   pipelineId: Id('pip').optional().describe('Only deals of this pipeline.'),
   stageId: Id('stg').optional().describe('Only deals in this stage.'),
   contactId: Id('con').optional().describe('Only deals of this contact.'),
+  contactErased: EmptyAsNone(QueryBoolean).describe(
+    'With `true`, only deals whose contact was erased; with `false`, only the others.',
+  ),
   ownerId: Id('usr').optional().describe('Only deals that this user owns.'),
   lostReason: EmptyAsNone(SingleLine(200, 1)).describe('Only deals that were lost for exactly this reason.'),
   status: Repeatable(z.enum(dealStatuses))

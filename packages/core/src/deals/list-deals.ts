@@ -1,4 +1,4 @@
-import { and, eq, gte, inArray, isNotNull, lte, type SQL } from 'drizzle-orm'
+import { and, eq, gte, inArray, isNotNull, isNull, lte, type SQL } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { containsText } from '../request/contains-text.ts'
 import type { ContactId } from '../kernel/ids.ts'
@@ -41,6 +41,7 @@ function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
     query.pipelineId ? eq(deals.pipelineId, query.pipelineId) : undefined,
     query.stageId ? eq(deals.stageId, query.stageId) : undefined,
     query.contactId ? eq(deals.contactId, query.contactId) : undefined,
+    query.contactErased === undefined ? undefined : (query.contactErased ? isNotNull : isNull)(deals.contactErasedAt),
     query.ownerId ? eq(deals.ownerId, query.ownerId) : undefined,
     query.lostReason === undefined ? undefined : eq(deals.lostReason, query.lostReason),
     query.status ? inArray(deals.status, query.status) : undefined,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { eq } from 'drizzle-orm'
+import { eq, isNotNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { lockContact, lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
@@ -8,8 +8,8 @@ import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
 import { updatesFrom } from '../events/changes.ts'
-import { emit, emitMany, emitUpdates } from '../events/emit.ts'
-import type { ContactId, DealId } from '../kernel/ids.ts'
+import { emit, emitUpdates } from '../events/emit.ts'
+import { type ContactId, type DealId, uuidOf } from '../kernel/ids.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
@@ -20,7 +20,7 @@ import { saveDeal } from './save-deal.ts'
 import { dealDeleted, dealUpdated } from './deal-events.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
-const dealRecords = recordsOfContacts(deals)
+const dealRecords = recordsOfContacts(deals, { isOrphan: isNotNull(deals.contactErasedAt) })
 
 export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
   const row = await dealRecords.find(ctx, id)
@@ -57,7 +57,8 @@ export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
 
 /** Moves the deals of a locked contact to another locked contact, and emits `deal.updated` for each. */
 export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
-  const change = { contactId: to, updatedAt: timeAtLeast(deals.updatedAt, timestampNow()) }
+  const formerContactIds = sql`array_append(${deals.formerContactIds}, ${uuidOf(from)}::uuid)`
+  const change = { contactId: to, formerContactIds, updatedAt: timeAtLeast(deals.updatedAt, timestampNow()) }
   await changeWithEvents({
     changeBatch: (limit) =>
       ctx.db
@@ -69,27 +70,19 @@ export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: C
   })
 }
 
-/** Deletes the deals of a locked contact, and emits `deal.deleted` for each. */
-export async function deleteDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  await changeWithEvents({
-    changeBatch: (limit) =>
-      ctx.db
-        .delete(deals)
-        .where(isAmongFirst(deals, ctx, { where: eq(deals.contactId, contactId), limit }))
-        .returning(),
-    emit: async (rows) => await emitMany(ctx, dealDeleted, rows.map(toDeal)),
-  })
-}
-
 async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {
   const { pipelineId = current.pipelineId, contactId = current.contactId } = change
   const stageId = change.stageId ?? (pipelineId === current.pipelineId ? current.stageId : undefined)
   const next = applyLostReason({ ...current, ...withoutUndefined(change) }, change)
+  const isGiven =
+    change.contactId !== undefined && (contactId !== current.contactId || current.contactErasedAt !== null)
   // `saveDeal` checks the stage.
-  if (stageId && contactId === current.contactId) return next
+  if (stageId && !isGiven) return next
   const position = await lockStage(ctx, { pipelineId, stageId })
-  if (contactId !== current.contactId) await requireContact(ctx, contactId)
-  return { ...next, ...position }
+  if (!isGiven) return { ...next, ...position }
+  await requireContact(ctx, contactId)
+  const formerContactIds = [...new Set([...current.formerContactIds, current.contactId])]
+  return { ...next, ...position, contactErasedAt: null, formerContactIds }
 }
 
 /** A reason belongs to a LOST deal: another status clears it. */

@@ -78,7 +78,7 @@ function ChangesOf({ shape }: z.ZodObject) {
   return (hasCustomValues ? changes.catchall(Change(CustomValue, 'customFieldValues.<key>')) : changes)
     .nullable()
     .describe(
-      `The changed fields other than ${hasCustomValues ? '`updatedAt` and `lastActivityAt`' : '`updatedAt`'}. \`null\` if they have more than 16 KiB, as JSON.`,
+      `The changed fields other than ${hasCustomValues ? '`updatedAt` and `lastActivityAt`' : '`updatedAt`'}. \`null\` if they have more than 16 KiB, as JSON${'contactErasedAt' in shape ? ', or if the contact was erased' : ''}.`,
     )
 }
 

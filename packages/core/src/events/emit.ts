@@ -21,6 +21,7 @@ export const emittedEvents = createCommittedCounter({
 
 /** The contact whose timeline an event belongs to, as a UUID. */
 function contactOf(type: string, data: EventSubject): string | null {
+  if (data.contactErasedAt) return null
   const id = type.startsWith('contact.') ? data.id : data.contactId
   return id ? uuidOf(id) : null
 }

@@ -39,10 +39,14 @@ export type EventType = (typeof eventTypes)[number]
 /** Webhooks cannot subscribe to `webhook.test`: it is emitted to a single webhook. */
 export type EmittedType = EventType | 'webhook.test'
 
-/** Assigns an event to a contact's timeline: `id` for `contact.*` events, otherwise `contactId`. */
+/**
+ * Assigns an event to a contact's timeline: `id` for `contact.*` events, otherwise `contactId`, unless that contact was
+ * erased.
+ */
 export interface EventSubject {
   id?: IdOf<IdPrefix>
   contactId?: ContactId | null
+  contactErasedAt?: string | null
   /** Of an event that is about a list as a whole. */
   listId?: ListId | null
 }

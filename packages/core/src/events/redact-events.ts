@@ -1,9 +1,13 @@
 import { sql } from 'drizzle-orm'
+import { events } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, required, text } from '../db/statements/sql-types.ts'
 import type { StepResult } from '../kernel/erase-step.ts'
-import { type ContactId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, type DealId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { EmittedType } from './event-definition.ts'
 
+const redacted = sql.raw(`('{"id":"' || coalesce(data ->> 'id', data ->> 'contactId') || '","redacted":true}')::json`)
 const batchSize = 500
 const deleted: EmittedType = 'contact.deleted'
 
@@ -20,7 +24,37 @@ export async function redactEvents(ctx: Ctx, contactIds: readonly ContactId[]): 
         and type <> ${deleted} and data ->> 'redacted' is null
       limit ${batchSize})
     update events e
-    set data = ('{"id":"' || coalesce(data ->> 'id', data ->> 'contactId') || '","redacted":true}')::json
+    set data = ${redacted}
     where e.workspace_id = ${uuidOf(ctx.workspaceId)} and e.id = any(array(select id from found))`)
   return rowCount === batchSize ? { after: '' } : {}
 }
+
+interface DealEvents {
+  dealIds: readonly DealId[]
+  /** The contacts that have events of the deals in their timelines. */
+  contactIds: readonly ContactId[]
+}
+
+/** Redacts the events of deals in the timelines of former contacts, and those that are in no timeline. */
+export async function redactEventsOfDeals(ctx: Ctx, { dealIds, contactIds }: DealEvents): Promise<void> {
+  await redactDealEvents(ctx.db, { workspaceId: ctx.workspaceId, dealIds, contactIds })
+}
+
+const redactDealEvents = namedStatement('redact the events of deals', {
+  params: {
+    workspaceId: events.workspaceId,
+    dealIds: arrayOf(text),
+    contactIds: arrayOf(required(events.contactId)),
+  },
+  sql: ({ workspaceId, dealIds, contactIds }) => sql`
+    with found as materialized (
+      select id from events
+      where workspace_id = ${workspaceId} and contact_id = any(${contactIds}) and type like 'deal.%'
+        and data ->> 'id' = any(${dealIds})
+      union all
+      select id from events
+      where workspace_id = ${workspaceId} and contact_id is null and type like 'deal.%'
+        and (data ->> 'id') = any(${dealIds}))
+    update events e set data = ${redacted}
+    where e.workspace_id = ${workspaceId} and e.id = any(array(select id from found)) and data ->> 'redacted' is null`,
+})

@@ -567,7 +567,7 @@ export class Contacts extends Resource {
   /**
    * Delete a contact.
    *
-   * Deletes the contact with its deals, tasks, submissions, subscriptions and emails. Emits `contact.deleted` with the id, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.
+   * Deletes the contact with its `OPEN` deals, tasks, submissions, subscriptions and emails. Deals that were won or lost remain without their name, with `contactErasedAt`. Emits `contact.deleted` with the id, `deal.deleted` or `task.deleted` for each deal and task that is deleted, and `deal.updated` with `changes: null` for each deal that remains, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.
    *
    * Requires the role MEMBER.
    */
@@ -1511,7 +1511,7 @@ export class Deals extends Resource {
   /**
    * Update a deal.
    *
-   * A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. A change to WON or LOST emits `deal.won` or `deal.lost`. `lostReason` belongs to LOST: any other status clears it. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.
+   * A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. A change to WON or LOST emits `deal.won` or `deal.lost`. `lostReason` belongs to LOST: any other status clears it. `contactId` gives the deal to another contact, also if its contact was erased, and clears `contactErasedAt` then. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.
    *
    * Requires the role MEMBER.
    */

@@ -1414,6 +1414,10 @@ export type Deal = {
      */
     contactId: string;
     /**
+     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
+     */
+    contactErasedAt: string | null;
+    /**
      * The name of the deal. May be empty.
      */
     name: string;
@@ -3103,6 +3107,10 @@ export type MovedDeal = {
      */
     contactId: string;
     /**
+     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
+     */
+    contactErasedAt: string | null;
+    /**
      * The name of the deal. May be empty.
      */
     name: string;
@@ -4779,6 +4787,10 @@ export type UpdatedDeal = {
      */
     contactId: string;
     /**
+     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
+     */
+    contactErasedAt: string | null;
+    /**
      * The name of the deal. May be empty.
      */
     name: string;
@@ -4815,7 +4827,7 @@ export type UpdatedDeal = {
      */
     updatedAt: string;
     /**
-     * The changed fields other than `updatedAt`. `null` if they have more than 16 KiB, as JSON.
+     * The changed fields other than `updatedAt`. `null` if they have more than 16 KiB, as JSON, or if the contact was erased.
      */
     changes: {
         /**
@@ -4856,6 +4868,19 @@ export type UpdatedDeal = {
              * The value after the update.
              */
             to: string;
+        };
+        /**
+         * The change of `contactErasedAt`.
+         */
+        contactErasedAt?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
         };
         /**
          * The change of `name`.
@@ -15476,6 +15501,10 @@ export type DealsListData = {
          * Only deals of this contact.
          */
         contactId?: string;
+        /**
+         * With `true`, only deals whose contact was erased; with `false`, only the others.
+         */
+        contactErased?: boolean;
         /**
          * Only deals that this user owns.
          */

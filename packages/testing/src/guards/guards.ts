@@ -7,6 +7,7 @@ import { apiGuards } from './api-guards.ts'
 import { availabilityGuards } from './availability-guards.ts'
 import { bounceGuards } from './bounce-guards.ts'
 import { consentGuards } from './consent-guards.ts'
+import { dealGuards } from './deal-guards.ts'
 import { isolationGuards } from './isolation-guards.ts'
 import { preferencesGuards } from './preferences-guards.ts'
 import { trackingGuards } from './tracking-guards.ts'
@@ -19,6 +20,7 @@ export const guards: readonly TestedGuard[] = [
   ...trackingGuards,
   ...bounceGuards,
   ...writeGuards,
+  ...dealGuards,
   ...isolationGuards,
   ...apiGuards,
   ...availabilityGuards,

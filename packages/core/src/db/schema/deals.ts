@@ -3,7 +3,6 @@ import { bigint, check, date, foreignKey, index, text, type AnyPgColumn } from '
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { members } from './auth.ts'
-import { contacts } from './contacts.ts'
 import { stages } from './pipelines.ts'
 
 export const dealStatuses = ['OPEN', 'WON', 'LOST'] as const
@@ -17,7 +16,12 @@ export const deals = tenantTable(
     id: id('dea').notNull(),
     pipelineId: id('pip').notNull(),
     stageId: id('stg').notNull(),
+    /** No foreign key: a closed deal outlives its contact. A statement that writes it locks the contact. */
     contactId: id('con').notNull(),
+    /** When the contact was erased: `contactId` finds no contact then, and the deal is guarded by its own lock. */
+    contactErasedAt: timestamptz(),
+    /** The contacts that the deal had before, in whose timelines it has events. The erasure of the contact needs them. */
+    formerContactIds: id('con').array().notNull().default([]),
     name: text().notNull().default(''),
     valueCents: bigint({ mode: 'number' }).notNull().default(0),
     status: text({ enum: dealStatuses }).notNull().default('OPEN'),
@@ -30,7 +34,6 @@ export const deals = tenantTable(
   },
   {
     key: ['id'],
-    ownedBy: { contactId: contacts },
     extra: (t) => [
       // One foreign key for both: the stage always belongs to the pipeline of the deal.
       foreignKey({
@@ -56,6 +59,7 @@ export const deals = tenantTable(
       index('deals_expected_index')
         .on(t.workspaceId, t.expectedCloseOn, t.id)
         .where(sql`${t.expectedCloseOn} is not null`),
+      index('deals_erased_index').on(t.workspaceId, t.createdAt, t.id).where(sql`${t.contactErasedAt} is not null`),
       // Includes the value, so that the totals of a pipeline come from an index-only scan.
       index('deals_open_index')
         .on(t.workspaceId, t.pipelineId, t.stageId, t.valueCents)

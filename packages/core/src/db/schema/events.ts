@@ -26,6 +26,10 @@ export const events = tenantTable(
       index('events_contact_index')
         .on(t.workspaceId, t.contactId, t.createdAt, t.id)
         .where(sql`${t.contactId} is not null`),
+      // The events of a deal whose contact was erased: they belong to no timeline.
+      index('events_deal_index')
+        .on(t.workspaceId, sql`(${t.data} ->> 'id')`)
+        .where(sql`${t.contactId} is null and ${t.type} like 'deal.%'`),
     ],
   },
 )

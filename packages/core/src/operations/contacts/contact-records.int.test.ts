@@ -94,7 +94,8 @@ async function removeCascades(): Promise<void> {
   const { rows } = await database.db.execute<{ table: string; name: string; definition: string }>(sql`
     select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition
     from pg_constraint where confrelid = 'contacts'::regclass and contype = 'f'`)
-  expect(rows.length).toBeGreaterThanOrEqual(owned.length)
+  // A closed deal outlives its contact, so `deals` has no foreign key.
+  expect(rows.length).toBeGreaterThanOrEqual(owned.length - 1)
   for (const { table, name, definition } of rows) {
     const strict = definition.replace('ON DELETE CASCADE', '')
     await database.db.execute(sql.raw(`alter table ${table} drop constraint ${name}`))

@@ -10,7 +10,8 @@ import {
 import type * as schema from '../../db/schema/index.ts'
 import { Deal } from '../../deals/deals.schema.ts'
 import { listDealsOfContact } from '../../deals/list-deals.ts'
-import { deleteDealsOfContact, moveDeals } from '../../deals/update-deal.ts'
+import { eraseDealsOfContact } from '../../deals/erase-deals.ts'
+import { moveDeals } from '../../deals/update-deal.ts'
 import { Submission } from '../../forms/submissions.schema.ts'
 import { listSubmissionsOfContact } from '../../forms/list-submissions-of-contact.ts'
 import { deleteSubmissionsOfContact, moveSubmissions } from '../../forms/submissions.ts'
@@ -61,7 +62,7 @@ export const contactRecords = {
     deleteAll: deleteTrackingConsent,
     exported: section('trackingConsents', TrackingConsentWithProofs, listTrackingConsentOfContact),
   },
-  deals: { move: moveDeals, deleteAll: deleteDealsOfContact, exported: section('deals', Deal, listDealsOfContact) },
+  deals: { move: moveDeals, deleteAll: eraseDealsOfContact, exported: section('deals', Deal, listDealsOfContact) },
   tasks: { move: moveTasks, deleteAll: deleteTasksOfContact, exported: section('tasks', Task, listTasksOfContact) },
   contactAliases: {
     move: redirectAliases,
@@ -80,7 +81,7 @@ export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; 
   for (const { move } of Object.values<ContactRecords>(contactRecords)) await move(ctx, contacts)
 }
 
-/** Deletes the records of a locked contact. Emits an event for each deal and task. */
+/** Deletes the records of a locked contact, closed deals excepted. Emits an event for each deal and task. */
 export async function deleteContactRecords(ctx: Ctx, contactId: ContactId): Promise<void> {
   for (const { deleteAll } of Object.values<ContactRecords>(contactRecords)) await deleteAll(ctx, contactId)
 }

@@ -7,10 +7,14 @@ export const keptTraces: Readonly<Record<string, string>> = {
     'The audit log names the records of a merge, and the addresses of members and invites: until RETENTION_AUDIT_DAYS.',
   'campaign_batches.contact_ids': 'The audience of a campaign, by former ids: until the campaign is deleted.',
   'campaign_recipients.contact_id': 'The statistics of a campaign, by former ids: until the campaign is deleted.',
+  'deals.contact_id': 'A deal that was won or lost, with the former id: until the deal is deleted.',
+  'deals.former_contact_ids':
+    'A deal that was given to another contact, with the former id: until the deal is deleted.',
+  'deals.lost_reason': 'The reason of a lost deal quotes it, which is kept for reports: change the reason.',
   'deliveries.response_body': 'A receiver of webhooks quoted it: until RETENTION_EVENTS_DAYS and up to 7 days more.',
   'events.contact_id': 'The timeline, redacted: until RETENTION_EVENTS_DAYS and up to 7 days more.',
   'events.data':
-    'The id of a redacted event, or a text that quotes the address: until RETENTION_EVENTS_DAYS and up to 7 days more.',
+    'The id of a redacted event, the former id in an event of a deal that remains, or a text that quotes the address: until RETENTION_EVENTS_DAYS and up to 7 days more.',
   'form_submissions.values': 'A submission that belongs to no contact: delete it, or set RETENTION_SUBMISSIONS_DAYS.',
   'users.email': 'The address has an account of its own: remove the member to delete it.',
   'invites.email': 'The address was invited to a workspace: delete the invite.',

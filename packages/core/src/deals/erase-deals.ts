@@ -1,0 +1,76 @@
+/** What happens to the deals of a person who is erased. */
+import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
+import { timeAtLeast } from '../db/schema/columns.ts'
+import { deals } from '../db/schema/index.ts'
+import { changeWithEvents } from '../events/change-with-events.ts'
+import { emitMany } from '../events/emit.ts'
+import { redactEventsOfDeals } from '../events/redact-events.ts'
+import type { ContactId } from '../kernel/ids.ts'
+import { timestampNow } from '../kernel/validation.ts'
+import { isAmongFirst } from '../request/by-id.ts'
+import type { Ctx } from '../request/context.ts'
+import { dealDeleted, dealUpdated } from './deal-events.ts'
+import { type DealRow, toDeal } from './deal-record.ts'
+
+/**
+ * Deletes the OPEN deals of a locked contact that is erased, and empties the others of the person: what the workspace has
+ * earned stays. Emits `deal.deleted` or `deal.updated` for each.
+ */
+export async function eraseDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
+  await deleteOpenDeals(ctx, contactId)
+  await changeWithEvents({
+    changeBatch: (limit) => emptyNextDeals(ctx, { contactId, limit }),
+    // The values from before are those of the person.
+    emit: async (rows) => {
+      await emitMany(
+        ctx,
+        dealUpdated,
+        rows.map((row) => ({ ...toDeal(row), changes: null })),
+      )
+    },
+  })
+}
+
+async function deleteOpenDeals(ctx: Ctx, contactId: ContactId): Promise<void> {
+  const where = and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN')) as SQL
+  await changeWithEvents({
+    changeBatch: (limit) =>
+      ctx.db
+        .delete(deals)
+        .where(isAmongFirst(deals, ctx, { where, limit }))
+        .returning(),
+    emit: async (rows) => {
+      await redactFormerEvents(ctx, rows)
+      await emitMany(ctx, dealDeleted, rows.map(toDeal))
+    },
+  })
+}
+
+async function emptyNextDeals(
+  ctx: Ctx,
+  { contactId, limit }: { contactId: ContactId; limit: number },
+): Promise<readonly DealRow[]> {
+  const ofWorkspace = eq(deals.workspaceId, ctx.workspaceId)
+  const found = await ctx.db
+    .select({ id: deals.id, formerContactIds: deals.formerContactIds })
+    .from(deals)
+    .where(and(ofWorkspace, eq(deals.contactId, contactId), isNull(deals.contactErasedAt)))
+    .limit(limit)
+  if (found.length === 0) return []
+  await redactFormerEvents(ctx, found)
+  const now = timestampNow()
+  const ids = found.map(({ id }) => id)
+  return await ctx.db
+    .update(deals)
+    .set({ name: '', formerContactIds: [], contactErasedAt: now, updatedAt: timeAtLeast(deals.updatedAt, now) })
+    .where(and(ofWorkspace, inArray(deals.id, ids)))
+    .returning()
+}
+
+/** Redacts the events of deals from before they came to the contact. The worker redacts its timeline: see `erase-contact.ts`. */
+async function redactFormerEvents(ctx: Ctx, rows: readonly Pick<DealRow, 'id' | 'formerContactIds'>[]): Promise<void> {
+  const moved = rows.filter(({ formerContactIds }) => formerContactIds.length > 0)
+  if (moved.length === 0) return
+  const contactIds = [...new Set(moved.flatMap(({ formerContactIds }) => formerContactIds))]
+  await redactEventsOfDeals(ctx, { dealIds: moved.map(({ id }) => id), contactIds })
+}

@@ -1,0 +1,57 @@
+import type { TestedGuard } from './tested-guard.ts'
+
+const core = 'packages/core/src'
+const erasing = `${core}/deals/erase-deals.ts`
+const tests = [`${core}/deals/erase-deals.int.test.ts`]
+
+/** No erasure of a person changes what the workspace has earned, and nothing that remains names the person. */
+export const dealGuards: readonly TestedGuard[] = [
+  {
+    promise: 'writes',
+    name: 'an erasure deletes closed deals',
+    file: erasing,
+    search: "and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN')) as SQL",
+    replacement: 'eq(deals.contactId, contactId) as SQL',
+    tests,
+  },
+  {
+    promise: 'writes',
+    name: 'a deal that outlives a person has its name',
+    file: erasing,
+    search: "name: '', ",
+    replacement: '',
+    tests,
+  },
+  {
+    promise: 'writes',
+    name: 'the timelines of former contacts name an erased person',
+    file: erasing,
+    search: '  if (moved.length === 0) return\n',
+    replacement: '  return\n',
+    tests,
+  },
+  {
+    promise: 'writes',
+    name: 'an event of an erased person’s deal is in its timeline',
+    file: `${core}/events/emit.ts`,
+    search: '  if (data.contactErasedAt) return null\n',
+    replacement: '',
+    tests,
+  },
+  {
+    promise: 'writes',
+    name: 'a deal is given to a contact that does not exist',
+    file: `${core}/deals/update-deal.ts`,
+    search: '  await requireContact(ctx, contactId)\n',
+    replacement: '',
+    tests,
+  },
+  {
+    promise: 'writes',
+    name: 'a deal is created for a contact that does not exist',
+    file: `${core}/deals/create-deal.ts`,
+    search: '  owner: owningContact,\n',
+    replacement: '',
+    tests,
+  },
+]
