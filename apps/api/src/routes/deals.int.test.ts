@@ -44,6 +44,10 @@ test('POST /deals: the specified fields, OPEN in the first stage', async () => {
     ['valueCents', 1_700_000],
     ['status', 'OPEN'],
     ['closedAt', null],
+    ['ownerId', null],
+    ['expectedCloseOn', null],
+    ['lostReason', null],
+    ['contactErasedAt', null],
     ['createdAt', aTimestamp],
     ['updatedAt', aTimestamp],
   ])
@@ -52,6 +56,10 @@ test('POST /deals: the specified fields, OPEN in the first stage', async () => {
 })
 
 const badValues: [string, unknown][] = [
+  ['ownerId', 'usr_x'],
+  ['expectedCloseOn', '0000-12-31'],
+  ['expectedCloseOn', '2026-02-30'],
+  ['expectedCloseOn', '2026-12-31T00:00:00Z'],
   ['pipelineId', undefined],
   ['pipelineId', null],
   ['pipelineId', 'pip_x'],

@@ -1,6 +1,6 @@
 /**
  * What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of two webhooks,
- * consent, an import, bounces. Each has its data, its calls and its promises.
+ * consent, an import, bounces, deals. Each has its data, its calls and its promises.
  */
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
@@ -24,6 +24,7 @@ import {
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { prepareBounces } from './consent/bounce-scenario.ts'
 import type { Choices } from './choices.ts'
+import { prepareDeals } from './deal-scenario.ts'
 import { prepareConsent, prepareImport } from './consent/consent-scenarios.ts'
 import type { Scheduler } from './scheduler.ts'
 import { isCommitOf, listClaimedAfter } from './trace-checks.ts'
@@ -37,6 +38,7 @@ export const scenarios: Record<string, (database: Database, choices: Choices) =>
   consent: prepareConsent,
   import: prepareImport,
   bounces: prepareBounces,
+  deals: prepareDeals,
 }
 
 /** Whether a fault of this run lets a worker lose a claim. A lost statement or response does not: it is undone. */

@@ -9,7 +9,6 @@ export function toDeal(row: DealRow): Deal {
     pipelineId: row.pipelineId,
     stageId: row.stageId,
     contactId: row.contactId,
-    contactErasedAt: row.contactErasedAt,
     name: row.name,
     valueCents: row.valueCents,
     status: row.status,
@@ -17,6 +16,7 @@ export function toDeal(row: DealRow): Deal {
     ownerId: row.ownerId,
     expectedCloseOn: row.expectedCloseOn,
     lostReason: row.lostReason,
+    contactErasedAt: row.contactErasedAt,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
   }

@@ -25,9 +25,6 @@ export const Deal = z
     pipelineId: RecordId('pip'),
     stageId: RecordId('stg'),
     contactId: RecordId('con'),
-    contactErasedAt: Timestamp.nullable().describe(
-      'When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.',
-    ),
     name: z.string().describe('The name of the deal. May be empty.'),
     valueCents: z.number().int().describe(valueDescription),
     status: z.enum(dealStatuses).describe(statusDescription),
@@ -39,6 +36,9 @@ export const Deal = z
       'The date on which the deal is expected to close. `null` if unknown.',
     ),
     lostReason: z.string().nullable().describe('Why the deal was lost. `null` unless the status is `LOST`.'),
+    contactErasedAt: Timestamp.nullable().describe(
+      'When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.',
+    ),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,
   })
@@ -51,7 +51,6 @@ export const Deal = z
         pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
         stageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b',
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
-        contactErasedAt: null,
         name: 'Difference engine',
         valueCents: 1_700_000,
         status: 'OPEN',
@@ -59,6 +58,7 @@ export const Deal = z
         ownerId: null,
         expectedCloseOn: '2026-12-31',
         lostReason: null,
+        contactErasedAt: null,
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
       },

@@ -1414,10 +1414,6 @@ export type Deal = {
      */
     contactId: string;
     /**
-     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
-     */
-    contactErasedAt: string | null;
-    /**
      * The name of the deal. May be empty.
      */
     name: string;
@@ -1445,6 +1441,10 @@ export type Deal = {
      * Why the deal was lost. `null` unless the status is `LOST`.
      */
     lostReason: string | null;
+    /**
+     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
+     */
+    contactErasedAt: string | null;
     /**
      * When the record was created.
      */
@@ -3107,10 +3107,6 @@ export type MovedDeal = {
      */
     contactId: string;
     /**
-     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
-     */
-    contactErasedAt: string | null;
-    /**
      * The name of the deal. May be empty.
      */
     name: string;
@@ -3138,6 +3134,10 @@ export type MovedDeal = {
      * Why the deal was lost. `null` unless the status is `LOST`.
      */
     lostReason: string | null;
+    /**
+     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
+     */
+    contactErasedAt: string | null;
     /**
      * When the record was created.
      */
@@ -4787,10 +4787,6 @@ export type UpdatedDeal = {
      */
     contactId: string;
     /**
-     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
-     */
-    contactErasedAt: string | null;
-    /**
      * The name of the deal. May be empty.
      */
     name: string;
@@ -4818,6 +4814,10 @@ export type UpdatedDeal = {
      * Why the deal was lost. `null` unless the status is `LOST`.
      */
     lostReason: string | null;
+    /**
+     * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
+     */
+    contactErasedAt: string | null;
     /**
      * When the record was created.
      */
@@ -4868,19 +4868,6 @@ export type UpdatedDeal = {
              * The value after the update.
              */
             to: string;
-        };
-        /**
-         * The change of `contactErasedAt`.
-         */
-        contactErasedAt?: {
-            /**
-             * The value before the update. `null` for none.
-             */
-            from: string | null;
-            /**
-             * The value after the update. `null` for none.
-             */
-            to: string | null;
         };
         /**
          * The change of `name`.
@@ -4964,6 +4951,19 @@ export type UpdatedDeal = {
          * The change of `lostReason`.
          */
         lostReason?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `contactErasedAt`.
+         */
+        contactErasedAt?: {
             /**
              * The value before the update. `null` for none.
              */
