@@ -1,13 +1,8 @@
 /** What becomes of the subscriptions of a contact that gets another address, whichever operation changes it. */
-import {
-  createTestContact,
-  createTestCtx,
-  createTestList,
-  listEventTypes,
-  readMailedToken,
-} from '@rapport/testing/fixtures/factories.ts'
+import { createTestContact, listEventTypes, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { queueTestImport, runQueuedImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
-import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { confirmOn, createTestSubscriber, readStatusesOn } from '@rapport/testing/consent/test-subscriber.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { and, eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
@@ -16,10 +11,8 @@ import { readContact } from '../contacts/read-contact.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import { upsertContact } from '../contacts/upsert-contact.ts'
 import { mails } from '../db/schema/index.ts'
-import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { confirmSubscription } from '../lists/subscribe.ts'
-import { addSubscriber, readSubscriber } from '../lists/subscribers.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Ctx } from '../request/context.ts'
 import { liftSuppression } from '../suppressions/lift-suppression.ts'
@@ -28,17 +21,14 @@ import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { hashEmail } from './hash-email.ts'
 import { listSubscriptionsOfContact } from './list-subscriptions-of-contact.ts'
 
-const database = useTestDatabase()
-let ctx: Ctx
-let lists: List[]
+const ctx = useTestCtx(useTestDatabase())
+const next = 'next@example.com'
+let lists: [List, List]
 let ada: Contact
-let next: string
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-  lists = [await createTestList(ctx), await createTestList(ctx)]
-  ada = await createTestContact(ctx, { email: `ada-${lists[0]?.id}@example.com`, externalId: 'x' })
-  next = `next-${lists[0]?.id}@example.com`
-  for (const { id } of lists) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })
+  const subscriber = await createTestSubscriber(ctx, { externalId: 'x' })
+  ada = subscriber.ada
+  lists = [subscriber.list, subscriber.other]
 })
 
 const ways: Record<string, (email: string) => Promise<unknown>> = {
@@ -50,7 +40,7 @@ const ways: Record<string, (email: string) => Promise<unknown>> = {
 }
 const move = (email = next) => updateContact(ctx, ada.id, { email })
 const askAgain = () => updateWorkspace(ctx, { confirmChangedAddress: true })
-const statuses = () => Promise.all(lists.map(async ({ id }) => (await readSubscriber(ctx, id, ada.id)).status))
+const statuses = () => readStatusesOn(ctx, lists, ada)
 const countMails = (email = next) =>
   ctx.db.$count(mails, and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.toAddress, email)))
 const proofs = async () =>
@@ -84,11 +74,10 @@ describe('by a merge', () => {
   let survivor: Contact
   beforeEach(async () => {
     survivor = await createTestContact(ctx, { email: next })
-    await addSubscriber(ctx, lists[0]?.id ?? newId('lst'), { contactId: survivor.id, status: 'CONFIRMED' })
+    await confirmOn(ctx, lists[0], survivor)
   })
   const merge = () => mergeContacts(ctx, survivor.id, { contactId: ada.id })
-  const statusesOfSurvivor = () =>
-    Promise.all(lists.map(async ({ id }) => (await readSubscriber(ctx, id, survivor.id)).status))
+  const statusesOfSurvivor = () => readStatusesOn(ctx, lists, survivor)
 
   test('subscriptions of the duplicate alone move with the proof', async () => {
     await merge()
@@ -121,7 +110,7 @@ describe('with confirmChangedAddress', () => {
 
   test('an address that comes back is asked once in ten minutes', async () => {
     for (const email of [next, ada.email, next]) {
-      for (const { id } of lists) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })
+      for (const list of lists) await confirmOn(ctx, list, ada)
       await move(email)
     }
     expect([await countMails(), await countMails(ada.email), await statuses()]).toEqual([2, 2, ['PENDING', 'PENDING']])

@@ -1,5 +1,12 @@
 import { createTestContact, createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
+import {
+  confirmOn,
+  countEnded,
+  createTestSubscriber,
+  readStatusesOn,
+  unsubscribeTokenOf,
+} from '@rapport/testing/consent/test-subscriber.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { eq, sql } from 'drizzle-orm'
@@ -24,28 +31,18 @@ const optedOut = { code: 'opted_out' }
 let list: List
 let other: List
 let ada: Contact
-beforeEach(async () => {
-  list = await createTestList(ctx)
-  other = await createTestList(ctx)
-  ada = await createTestContact(ctx, { email: 'ada@example.com' })
-  for (const { id } of [list, other]) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })
-})
+beforeEach(async () => void ({ list, other, ada } = await createTestSubscriber(ctx)))
 
 const optOut = (input: Parameters<typeof optOutContact>[2] = {}) => optOutContact(ctx, ada.id, input)
 const undo = (input: Parameters<typeof undoOptOut>[2] = {}) => undoOptOut(ctx, ada.id, input)
-const add = (on: List) => addSubscriber(ctx, on.id, { contactId: ada.id, status: 'CONFIRMED' })
-const statusOf = async (on: List) => (await readSubscriber(ctx, on.id, ada.id)).status
-const statuses = async () => [await statusOf(list), await statusOf(other)]
+const add = (on: List) => confirmOn(ctx, on, ada)
+const statuses = () => readStatusesOn(ctx, [list, other], ada)
+const statusOf = async (on: List) => (await readStatusesOn(ctx, [on], ada))[0]
 const proofsOf = async (on: List) =>
   (await listSubscriptionsOfContact(ctx, ada.id, { limit: 100 })).data.find(({ listId }) => listId === on.id)?.consents
-const countUnsubscribed = async () =>
-  (await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed').length
 
 /** Uses the unsubscribe link in an email of the list. */
-const clickUnsubscribe = (on: List) => {
-  const url = new URL(unsubscribeUrl(ctx, { listId: on.id, contactId: ada.id, email: ada.email }))
-  return unsubscribe(ctx, url.searchParams.get('token') ?? '')
-}
+const clickUnsubscribe = (on: List) => unsubscribe(ctx, unsubscribeTokenOf(ctx, on, ada))
 
 async function letPass(interval: string) {
   await database.db.execute(sql`
@@ -57,7 +54,7 @@ test('an opt-out from one list is proved, emits one event, and leaves the others
   expect(contact).toEqual(await readContact(ctx, ada.id))
   await optOut({ listId: list.id })
   expect(await statuses()).toEqual(['UNSUBSCRIBED', 'CONFIRMED'])
-  expect(await countUnsubscribed()).toBe(1)
+  expect(await countEnded(ctx)).toBe(1)
   expect(await proofsOf(list)).toMatchObject([
     { method: 'OPERATOR', note: null, actorId: null },
     { method: 'OPERATOR', note: 'called' },
@@ -69,7 +66,7 @@ test('an opt-out from one list is proved, emits one event, and leaves the others
 test('an opt-out from all lists covers those to come, and a contact on no list', async () => {
   expect(await optOut({ note: 'wrote' })).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
   await optOut()
-  expect([await statuses(), await countUnsubscribed()]).toEqual([['UNSUBSCRIBED', 'UNSUBSCRIBED'], 2])
+  expect([await statuses(), await countEnded(ctx)]).toEqual([['UNSUBSCRIBED', 'UNSUBSCRIBED'], 2])
   expect(await proofsOf(other)).toMatchObject([
     { method: 'OPERATOR' },
     { method: 'OPERATOR', note: 'wrote' },
