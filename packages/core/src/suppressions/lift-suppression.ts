@@ -6,10 +6,11 @@ import { hashEmailWithAllKeys } from '../consent/hash-email.ts'
 import { isByPerson } from '../consent/suppression-rows.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { suppressions } from '../db/schema/index.ts'
-import { changedConcurrently, conflict, notFound } from '../kernel/errors.ts'
+import { conflict, notFound } from '../kernel/errors.ts'
 import type { SuppressionId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Ctx } from '../request/context.ts'
+import { changedBeforeLock, inRounds } from '../request/in-rounds.ts'
 import { deleteSoftBounces } from './soft-bounces.ts'
 import type { SuppressionLift } from './suppressions.schema.ts'
 
@@ -18,7 +19,7 @@ import type { SuppressionLift } from './suppressions.schema.ts'
  * once. Throws `opted_out` for what the person said.
  */
 export function liftSuppression(ctx: Ctx, id: SuppressionId, { note }: SuppressionLift): Promise<void> {
-  return inTransaction(ctx, async (ctx) => {
+  return inRounds(ctx, async (ctx) => {
     const { row, contact } = await lockWithContact(ctx, id)
     const { reason } = row
     if (isByPerson(row)) throw conflict('opted_out', 'Only the person can revert what they said')
@@ -40,14 +41,17 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note }: Suppressi
   })
 }
 
-/** Reads a suppression after it has locked the contact that has the address, as far as known. */
+/**
+ * Reads a suppression after it has locked the contact that has the address, as far as known. Throws `changedBeforeLock`
+ * if another contact has it meanwhile.
+ */
 export async function lockWithContact(ctx: Ctx, id: SuppressionId) {
   const seen = await findRow(ctx, id)
   if (!seen) throw notFound('Suppression')
   const contact = seen.contactId ? await lockContact(ctx, seen.contactId) : undefined
   const row = await findRow(ctx, id)
   if (!row) throw notFound('Suppression')
-  if (row.contactId !== seen.contactId) throw changedConcurrently()
+  if (row.contactId !== seen.contactId) throw changedBeforeLock
   const hasAddress = contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(row.emailHash)
   return { row, contact: hasAddress ? contact : undefined }
 }

@@ -163,6 +163,15 @@ test('an opt-out that is stored while a bounce is lifted remains', async () => {
   expect(await readReasons(email)).toEqual(['OPTED_OUT'])
 })
 
+test('a bounce is lifted although its contact is erased at the same time', async () => {
+  const [bounce] = await give('BOUNCED')
+  const erasing = await openTransaction(ctx.db, (db) => deleteContact({ ...ctx, db }, ada.id))
+  const lifting = liftSuppression(ctx, bounce?.row.id ?? newId('sup'), { note: 'it receives emails again' })
+  await waitUntilBlocked(database.db)
+  await Promise.all([erasing.commit(), lifting])
+  expect(await readReasons()).toEqual([])
+})
+
 test('an import that creates the contact of an address waits while it is suppressed', async () => {
   const [email, listId] = ['grace@example.com', list.id]
   await give('MANUAL', { email })
