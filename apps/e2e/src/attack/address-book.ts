@@ -1,5 +1,5 @@
 /** Which address a contact had while a request was under way. */
-import { isAnswered, mayHaveHappened, type PersonLog, type Request, type Whom } from './log.ts'
+import { isAnswered, type Meaning, mayHaveHappened, type PersonLog, type Request, type Whom } from './log.ts'
 
 type Interval = Pick<Request, 'sentAt' | 'endedAt'>
 
@@ -12,22 +12,23 @@ export interface AddressBook {
 
 export function createAddressBook({ addresses, requests }: PersonLog): AddressBook {
   const changes = requests.filter(
-    (request) => mayHaveHappened(request) && request.means.some(({ kind }) => kind === 'move' || kind === 'merge'),
+    (request) => mayHaveHappened(request) && request.means.some(({ kind }) => /^(move|merge|erasure)$/.test(kind)),
   )
-  const isUnchanged = ({ sentAt, endedAt }: Interval) =>
-    !changes.some((change) => change.sentAt < endedAt && change.endedAt >= sentAt)
+  const isUnchanged = (during: Interval) =>
+    !changes.some((change) => change !== during && change.sentAt < during.endedAt && change.endedAt >= during.sentAt)
   // What a request shows that overlaps with a change may be out of date.
   const shown = requests.filter(
     (request) => isAnswered(request) && isUnchanged(request) && request.means.some(({ kind }) => kind === 'contact'),
   )
 
-  /** Undefined if it may have changed meanwhile. */
+  /** Undefined if it may have changed meanwhile, or the contact was erased. */
   function find(contactId: string, during: Interval): string | undefined {
     if (!isUnchanged(during)) return undefined
-    return [...shown, ...changes]
+    return [...new Set([...shown, ...changes])]
       .filter(({ endedAt }) => endedAt < during.sentAt)
       .toSorted((one, other) => one.endedAt - other.endedAt)
-      .reduce<string | undefined>((address, request) => readAddress(request, contactId) ?? address, undefined)
+      .flatMap(({ means }) => means)
+      .reduce<Held>(change, { contactId }).address
   }
 
   function certain({ address, contactId }: Whom, during: Interval): string[] {
@@ -41,11 +42,19 @@ export function createAddressBook({ addresses, requests }: PersonLog): AddressBo
   }
 }
 
-function readAddress({ means }: Request, contactId: string): string | undefined {
-  for (const meaning of means) {
-    if (meaning.kind === 'contact' && meaning.contactId === contactId) return meaning.address
-    if (meaning.kind === 'move' && meaning.contactId === contactId) return meaning.to
-    if (meaning.kind === 'merge' && [meaning.contactId, meaning.duplicateId].includes(contactId)) return meaning.to
-  }
-  return undefined
+interface Held {
+  contactId: string
+  address?: string
+}
+
+/** A merged contact is the one that it was merged into. */
+function change(held: Held, meaning: Meaning): Held {
+  if (!('contactId' in meaning) || meaning.contactId === undefined) return held
+  const { contactId } = meaning
+  if (meaning.kind === 'merge' && [contactId, meaning.duplicateId].includes(held.contactId))
+    return { contactId, address: meaning.to }
+  if (contactId !== held.contactId) return held
+  if (meaning.kind === 'contact') return { contactId, address: meaning.address }
+  if (meaning.kind === 'move') return { contactId, address: meaning.to }
+  return meaning.kind === 'erasure' ? { contactId } : held
 }

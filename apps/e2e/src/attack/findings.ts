@@ -64,7 +64,10 @@ function shorten({ observed, no, answered, log }: Violation, lists: readonly str
       (one) => one.observed.what === observed.what && one.observed.at === observed.at && one.no.request === no.request,
     )
   const isNeeded = (request: Request) =>
-    request === no.request || request === answered || (request.endedAt >= no.saidAt && request.verb !== 'find')
+    request === no.request ||
+    request === answered ||
+    request.means.some(({ kind }) => /^(move|merge|erasure)$/.test(kind)) ||
+    (request.endedAt >= no.saidAt && request.verb !== 'find')
   let requests = log.requests.filter((request) => request.sentAt <= observed.at && mayHaveHappened(request))
   for (const request of requests) {
     const without = requests.filter((one) => one !== request)

@@ -116,6 +116,15 @@ test('a contact that comes to an address it had left keeps what a link can confi
   expect(against(createLog(moved))).toEqual(['GONE'])
 })
 
+test('a link of an erased contact says nothing of an address that it had', () => {
+  const merge: Step = [3, 4, { kind: 'merge', contactId: 'con_1', duplicateId: 'con_2', from: b, to: a }]
+  const erased: Step = [5, 6, { kind: 'erasure', contactId: 'con_1' }]
+  const stop: Step = [20, 30, { ...left(0, 0)[2], kind: 'no', address: b, contactId: 'con_2' } as Meaning]
+  const returned = link(40, 50, 15)
+  expect(judge(createLog([grant, merge, stop, returned]), lists)).toMatchObject([{ no: { reason: 'OPTED_OUT' } }])
+  expect(judge(createLog([grant, merge, erased, stop, returned]), lists)).toEqual([])
+})
+
 /** Returns why a status is wrong that is shown at the end. */
 const judgeStatus = (status: string, steps: readonly Step[]) =>
   judgeStatuses({ ...createLog(steps), statuses: [{ address: a, list: 'A', status }] }).map(({ why }) => why)
