@@ -3,6 +3,7 @@ import { composedStatement } from '../db/statements/named-statement.ts'
 import { timestamptz } from '../db/statements/sql-types.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
+import { emailKeyOf } from './hash-email.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 
 /** Readings of PostgreSQL's clock. Those of several APIs may differ, and decide nothing here. */
@@ -23,7 +24,6 @@ export type LockMode = 'shared' | 'exclusive'
  */
 export async function lockAddresses(ctx: Ctx, emails: readonly string[], mode: LockMode): Promise<Moments> {
   const lock = sql.raw(mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock')
-  const lowerCase = emails.map((email) => email.toLowerCase())
   const rows = await readClock(
     ctx.db,
     emails.length === 0
@@ -33,7 +33,7 @@ export async function lockAddresses(ctx: Ctx, emails: readonly string[], mode: L
           select ${lock}(key), ${moment(sql`clock_timestamp()`)} as now, ${moment(sql`now()`)} as started_at from (
             select distinct hashtextextended(${`suppressions ${uuidOf(ctx.workspaceId)}`}, number) as key
             from (
-              select hashtext(email) & 63 from unnest(${sql.param(lowerCase)}::text[]) as address (email)
+              select hashtext(email) & 63 from unnest(${sql.param(emails.map(emailKeyOf))}::text[]) as address (email)
             ) as addresses (number)
             order by key) as ordered) as locked`,
   )

@@ -38,7 +38,7 @@ interface Cause {
 }
 
 /** What ends the subscription: the first that applies in the table of the schema. */
-export function findCause(subscription: SubscriptionState, rows: readonly SuppressionRow[]): Cause | undefined {
+function findCause(subscription: SubscriptionState, rows: readonly SuppressionRow[]): Cause | undefined {
   const { ownStatus, ownStatusAt, listId } = subscription
   const covering = rows.filter(coversList(listId))
   const momentsOf = (reason: Reason) => covering.filter((row) => row.reason === reason).map((row) => row.firstSaidAt)

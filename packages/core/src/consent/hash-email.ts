@@ -23,10 +23,12 @@ export function hashEmails(ctx: Hashing, emails: readonly string[]): Map<string,
 }
 
 /** Whether two spellings are one address. */
-export const isSameAddress = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+export const isSameAddress = (one: string, other: string) => emailKeyOf(one) === emailKeyOf(other)
 
 function hashWith(key: Buffer, ctx: Hashing, email: string): string {
-  return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
+  return createHmac('sha256', key)
+    .update(`${ctx.workspaceId} ${emailKeyOf(email)}`)
+    .digest('base64url')
 }
 
 /** The spelling by which an address is locked, hashed and compared. */

@@ -1,5 +1,6 @@
 /** How the choice of a contact about tracking changes. Each function returns the consent after the change. */
 import { trackedActions, type TrackingProof, type trackingConsents } from '../../db/schema/index.ts'
+import { isSameAddress } from '../hash-email.ts'
 import type { TrackedAction } from './tracking-level.ts'
 import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
@@ -58,7 +59,7 @@ export function confirm(
   used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'>,
 ): { consent: Consent; granted: TrackedAction[] } | undefined {
   const open = findRequest(current)
-  if (!open || open.email.toLowerCase() !== link.email.toLowerCase()) return undefined
+  if (!open || !isSameAddress(open.email, link.email)) return undefined
   const granted = actionsOf(open).filter((action) => {
     const deniedAt = current[`${action}DeniedAt`]
     return link.scope.includes(action) && (deniedAt === null || deniedAt < link.issuedAt)
