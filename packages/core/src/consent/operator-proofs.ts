@@ -24,7 +24,7 @@ interface Reported {
 }
 
 /** Adds the proof of an opt-out that an operator records to the subscriptions that it is about, also to ended ones. */
-export function proveOptOut(ctx: Ctx, records: ConsentRecords, { contact, row, note }: Reported): void {
+export function addOptOutProof(ctx: Ctx, records: ConsentRecords, { contact, row, note }: Reported): void {
   const { listId } = row
   if (listId) ensureSubscription(ctx, records, { listId, contactId: contact.id })
   const proof = operatorProof(ctx, { email: contact.email, note, at: records.now, suppressionId: row.id })

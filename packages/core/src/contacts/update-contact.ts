@@ -61,7 +61,7 @@ export async function deleteContactRow(ctx: Ctx, id: ContactId): Promise<void> {
 
 /**
  * Writes `next` over the locked `current` and returns the saved contact, or `current` itself if nothing changed. When
- * the email changes, what stands against either address applies to both. Emits no event. Throws `already_exists` if a key
+ * the email changes, the suppressions of either address apply to both. Emits no event. Throws `already_exists` if a key
  * is taken.
  */
 export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {

@@ -8,7 +8,7 @@ import { type Ctx, getActorId, inTransaction } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { hashEmailWithAllKeys } from '../consent/hash-email.ts'
-import { proveOptOut, undoLifetimeMs } from '../consent/operator-proofs.ts'
+import { addOptOutProof, undoLifetimeMs } from '../consent/operator-proofs.ts'
 import type { SuppressionRow } from '../consent/suppression-rows.ts'
 import { lockList } from '../lists/lists.ts'
 import { suppress } from './suppress.ts'
@@ -46,7 +46,7 @@ export function createSuppression(
         complete(records, [said]) {
           if (!said || !isOptOut) return
           for (const contact of records.contacts)
-            proveOptOut(ctx, records, { contact, row: said.row, note: note ?? null })
+            addOptOutProof(ctx, records, { contact, row: said.row, note: note ?? null })
         },
       },
     )

@@ -143,7 +143,7 @@ const given = [
   {
     name: 'an opt-out in a row does not hold for the address that the contact has kept',
     file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: '  followOptOuts(ctx, claimed, { records, people })\n',
+    search: '  applyOptOutsToContacts(ctx, claimed, { records, people })\n',
     replacement: '',
     tests: importTests,
   },

@@ -110,7 +110,7 @@ async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Pers
   const optsOut = await createOptOutCheck(ctx, claimed, people)
   const hasOptOuts = people.some((person) => statusesOf(person).some(isOptOut))
   const records = await lockConsent(ctx, { contacts, mode: hasOptOuts ? 'exclusive' : 'shared' })
-  followOptOuts(ctx, claimed, { records, people })
+  applyOptOutsToContacts(ctx, claimed, { records, people })
   const confirmed = new Set<string>()
   if (listId) {
     const consenting = people.filter((one) => isConfirmation(statusesOf(one)) && isAddressOf(one) && !optsOut(one))
@@ -205,7 +205,7 @@ function addSubscriptions(ctx: Ctx, listId: ListId, { records, people }: Recorde
  * What a person said in a row holds for the address that their contact has kept, too: the first pass could not know it.
  * A bounce concerns the address of the row alone.
  */
-function followOptOuts(ctx: Ctx, { listId }: ImportRecord, { records, people }: Recorded): void {
+function applyOptOutsToContacts(ctx: Ctx, { listId }: ImportRecord, { records, people }: Recorded): void {
   for (const person of people) {
     const { row, contact } = person
     if (row.contact.email !== undefined && isAddressOf(person)) continue

@@ -3,7 +3,7 @@ import { audit } from '../../audit/audit.ts'
 import { listRows, lockConsent, say, toKey, withdraw } from '../../consent/consent-records.ts'
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
-import { proveOptOut, removeProofs, undoLifetimeMs } from '../../consent/operator-proofs.ts'
+import { addOptOutProof, removeProofs, undoLifetimeMs } from '../../consent/operator-proofs.ts'
 import type { OptOutInput, OptOutQuery } from '../../consent/subscriptions.schema.ts'
 import type { Contact } from '../../contacts/contacts.schema.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
@@ -32,7 +32,7 @@ export function optOutContact(ctx: Ctx, id: ContactId, { listId, note }: OptOutI
       actorId: getActorId(ctx.actor),
       undoableForMs: undoLifetimeMs,
     })
-    proveOptOut(ctx, records, { contact, row, note: note ?? null })
+    addOptOutProof(ctx, records, { contact, row, note: note ?? null })
     await deriveStatuses(ctx, records)
     await audit(ctx, 'contact.opted_out', { subjectId: id, listId })
     return readContact(ctx, id)
