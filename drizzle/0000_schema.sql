@@ -831,7 +831,8 @@ CREATE INDEX "deals_contact_index" ON "deals" USING btree ("workspace_id","conta
 CREATE INDEX "deals_owner_index" ON "deals" USING btree ("workspace_id","owner_id","created_at","id") WHERE "deals"."owner_id" is not null;--> statement-breakpoint
 CREATE INDEX "deals_expected_index" ON "deals" USING btree ("workspace_id","expected_close_on","id") WHERE "deals"."expected_close_on" is not null;--> statement-breakpoint
 CREATE INDEX "deals_erased_index" ON "deals" USING btree ("workspace_id","created_at","id") WHERE "deals"."contact_erased_at" is not null;--> statement-breakpoint
-CREATE INDEX "deals_open_index" ON "deals" USING btree ("workspace_id","pipeline_id","stage_id","value_cents") WHERE "deals"."status" = 'OPEN';--> statement-breakpoint
+CREATE INDEX "deals_open_index" ON "deals" USING btree ("workspace_id","pipeline_id","stage_id","value_cents","owner_id","expected_close_on") WHERE "deals"."status" = 'OPEN';--> statement-breakpoint
+CREATE INDEX "deals_closed_sums_index" ON "deals" USING btree ("workspace_id","pipeline_id","closed_at","status","owner_id","lost_reason","value_cents") WHERE "deals"."status" <> 'OPEN';--> statement-breakpoint
 CREATE INDEX "tasks_created_index" ON "tasks" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "tasks_order_index" ON "tasks" USING btree ("workspace_id",(case when "status" = 'OPEN' then coalesce("due_at", '10000-01-01 00:00:00+00'::timestamptz) else 'infinity'::timestamptz end),"id");--> statement-breakpoint
 CREATE INDEX "tasks_due_index" ON "tasks" USING btree ("workspace_id","due_at");--> statement-breakpoint

@@ -260,7 +260,10 @@ export const cases: Record<string, MakeRequest[]> = {
     ({ stage }, own) => ({ path: `/pipelines/${own.pipeline}`, body: { stages: [{ id: stage }] } }),
   ],
   'DELETE /pipelines/{id}': [({ emptyPipeline }) => ({ path: `/pipelines/${emptyPipeline}` })],
-  'GET /pipelines/{id}/summary': [({ pipeline }) => ({ path: `/pipelines/${pipeline}/summary` })],
+  'GET /pipelines/{id}/summary': [
+    ({ pipeline }) => ({ path: `/pipelines/${pipeline}/summary` }),
+    ({ user }, own) => ({ path: `/pipelines/${own.pipeline}/summary?ownerId=${user}` }),
+  ],
   ...dealCases,
   'POST /contacts/{contactId}/tasks': [
     ({ contact }) => ({ path: `/contacts/${contact}/tasks`, body: { title: 'spy' } }),

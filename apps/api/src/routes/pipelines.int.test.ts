@@ -126,6 +126,9 @@ test('GET /pipelines/{id}/summary: adds up open deals per stage and in total', a
       weightedValueCents: 6_305_039_478_319_394,
       weightedValueCentsExact: '6305039478319394',
     },
+    won: { count: 0, valueCents: 0, valueCentsExact: '0' },
+    lost: { count: 0, valueCents: 0, valueCentsExact: '0' },
+    lostReasons: [],
   })
 })
 

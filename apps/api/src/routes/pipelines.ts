@@ -14,6 +14,7 @@ import {
   PipelineInput,
   PipelineQuery,
   PipelineSummary,
+  PipelineSummaryQuery,
 } from '@rapport/core/pipelines/pipelines.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
@@ -120,11 +121,13 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'pipelines.getSummary',
         summary: 'Retrieve the summary of a pipeline',
-        description: 'Returns the number and value of the OPEN deals, per stage and in total.',
+        description:
+          'Returns the number and value of the OPEN deals, per stage and in total, and those of the WON and LOST deals. `closedAfter` and `closedBefore` select WON and LOST deals, `expectedCloseAfter` and `expectedCloseBefore` OPEN deals, and `ownerId` both.',
         params,
+        querystring: PipelineSummaryQuery,
         response: { 200: PipelineSummary },
       },
     },
-    (request) => summarizePipeline(request.ctx, request.params.id),
+    (request) => summarizePipeline(request.ctx, request.params.id, request.query),
   )
 }

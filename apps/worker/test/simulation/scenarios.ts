@@ -22,10 +22,10 @@ import {
   createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
-import { prepareBounces } from './consent/bounce-scenario.ts'
+import { prepareBounces } from './scenarios/bounce-scenario.ts'
 import type { Choices } from './choices.ts'
-import { prepareDeals } from './deal-scenario.ts'
-import { prepareConsent, prepareImport } from './consent/consent-scenarios.ts'
+import { prepareDeals } from './scenarios/deal-scenario.ts'
+import { prepareConsent, prepareImport } from './scenarios/consent-scenarios.ts'
 import type { Scheduler } from './scheduler.ts'
 import { isCommitOf, listClaimedAfter } from './trace-checks.ts'
 import { type Scenario, type Sent, type World } from './world.ts'

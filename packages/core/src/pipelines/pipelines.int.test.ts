@@ -183,6 +183,9 @@ describe('the summary of a pipeline', () => {
         weightedValueCents: 315,
         weightedValueCentsExact: '315',
       },
+      won: { count: 1, valueCents: 7, valueCentsExact: '7' },
+      lost: { count: 0, valueCents: 0, valueCentsExact: '0' },
+      lostReasons: [],
     })
   })
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CreatedAt, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
+import { timeRange } from '../request/time-range.ts'
 
 export const Stage = z
   .object({
@@ -104,13 +105,24 @@ const cents = z.number().int().nullable()
 const beyond = '`null` above 2^53-1, where a JSON number is inexact: use the field with the suffix `Exact`.'
 const exact = z.string().meta({ description: 'The same value in decimal digits, always exact.' })
 
-const sums = {
-  count: z.number().int().describe('The number of OPEN deals.'),
+const sumsOf = (which: string) => ({
+  count: z.number().int().describe(`The number of ${which} deals.`),
   valueCents: cents.meta({
-    description: `The sum of the values of the OPEN deals, in the minor unit of the workspace's currency. ${beyond}`,
+    description: `The sum of the values of the ${which} deals, in the minor unit of the workspace's currency. ${beyond}`,
   }),
   valueCentsExact: exact,
-}
+})
+const sums = sumsOf('OPEN')
+
+export const PipelineSummaryQuery = z.strictObject({
+  ownerId: Id('usr').optional().describe('Only deals that this user owns.'),
+  ...timeRange('closed'),
+  ...timeRange('expectedClose'),
+})
+export type PipelineSummaryQuery = z.output<typeof PipelineSummaryQuery>
+
+/** More than the stages of a pipeline. */
+export const maxLostReasons = 100
 
 export const PipelineSummary = z
   .object({
@@ -125,10 +137,21 @@ export const PipelineSummary = z
         weightedValueCentsExact: exact,
       })
       .describe('All stages together.'),
+    won: z.object(sumsOf('WON')).describe('The WON deals.'),
+    lost: z.object(sumsOf('LOST')).describe('The LOST deals.'),
+    lostReasons: z
+      .array(
+        z.object({
+          lostReason: z.string().nullable().describe('The reason. `null` for deals that were lost without one.'),
+          ...sumsOf('LOST'),
+        }),
+      )
+      .describe(`The LOST deals by reason, the most frequent first: at most ${maxLostReasons} reasons.`),
   })
   .meta({
     id: 'PipelineSummary',
-    description: 'The OPEN deals of a pipeline at one point in time, per stage and in total.',
+    description:
+      'The deals of a pipeline at one point in time: the OPEN ones per stage and in total, and the WON and LOST ones.',
     examples: [
       {
         pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -142,6 +165,9 @@ export const PipelineSummary = z
           weightedValueCents: 45_000,
           weightedValueCentsExact: '45000',
         },
+        won: { count: 2, valueCents: 300_000, valueCentsExact: '300000' },
+        lost: { count: 1, valueCents: 80_000, valueCentsExact: '80000' },
+        lostReasons: [{ lostReason: 'Price', count: 1, valueCents: 80_000, valueCentsExact: '80000' }],
       },
     ],
   })

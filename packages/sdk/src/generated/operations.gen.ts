@@ -1465,12 +1465,12 @@ export class Pipelines extends Resource {
   /**
    * Retrieve the summary of a pipeline.
    *
-   * Returns the number and value of the OPEN deals, per stage and in total.
+   * Returns the number and value of the OPEN deals, per stage and in total, and those of the WON and LOST deals. `closedAfter` and `closedBefore` select WON and LOST deals, `expectedCloseAfter` and `expectedCloseBefore` OPEN deals, and `ownerId` both.
    *
    * Requires the role VIEWER.
    */
-  getSummary(id: string, options?: RequestOptions): ApiPromise<types.PipelinesGetSummaryResponse> {
-    return this.client.request({ path: encodePath`/pipelines/${id}/summary` }, options)
+  getSummary(id: string, query?: types.PipelinesGetSummaryData['query'], options?: RequestOptions): ApiPromise<types.PipelinesGetSummaryResponse> {
+    return this.client.request({ path: encodePath`/pipelines/${id}/summary`, query }, options)
   }
 }
 

@@ -3416,7 +3416,7 @@ export type PipelinePage = {
 };
 
 /**
- * The OPEN deals of a pipeline at one point in time, per stage and in total.
+ * The deals of a pipeline at one point in time: the OPEN ones per stage and in total, and the WON and LOST ones.
  */
 export type PipelineSummary = {
     /**
@@ -3469,6 +3469,61 @@ export type PipelineSummary = {
          */
         weightedValueCentsExact: string;
     };
+    /**
+     * The WON deals.
+     */
+    won: {
+        /**
+         * The number of WON deals.
+         */
+        count: number;
+        /**
+         * The sum of the values of the WON deals, in the minor unit of the workspace's currency. `null` above 2^53-1, where a JSON number is inexact: use the field with the suffix `Exact`.
+         */
+        valueCents: number | null;
+        /**
+         * The same value in decimal digits, always exact.
+         */
+        valueCentsExact: string;
+    };
+    /**
+     * The LOST deals.
+     */
+    lost: {
+        /**
+         * The number of LOST deals.
+         */
+        count: number;
+        /**
+         * The sum of the values of the LOST deals, in the minor unit of the workspace's currency. `null` above 2^53-1, where a JSON number is inexact: use the field with the suffix `Exact`.
+         */
+        valueCents: number | null;
+        /**
+         * The same value in decimal digits, always exact.
+         */
+        valueCentsExact: string;
+    };
+    /**
+     * The LOST deals by reason, the most frequent first: at most 100 reasons.
+     */
+    lostReasons: Array<{
+        /**
+         * The reason. `null` for deals that were lost without one.
+         */
+        lostReason: string | null;
+        /**
+         * The number of LOST deals.
+         */
+        count: number;
+        /**
+         * The sum of the values of the LOST deals, in the minor unit of the workspace's currency. `null` above 2^53-1, where a JSON number is inexact: use the field with the suffix `Exact`.
+         */
+        valueCents: number | null;
+        /**
+         * The same value in decimal digits, always exact.
+         */
+        valueCentsExact: string;
+    }>;
 };
 
 /**
@@ -15427,7 +15482,28 @@ export type PipelinesGetSummaryData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Only deals that this user owns.
+         */
+        ownerId?: string;
+        /**
+         * Closed at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        closedAfter?: string | string;
+        /**
+         * Closed before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        closedBefore?: string | string;
+        /**
+         * Expected to close at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        expectedCloseAfter?: string | string;
+        /**
+         * Expected to close before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        expectedCloseBefore?: string | string;
+    };
     url: '/pipelines/{id}/summary';
 };
 

@@ -60,10 +60,13 @@ export const deals = tenantTable(
         .on(t.workspaceId, t.expectedCloseOn, t.id)
         .where(sql`${t.expectedCloseOn} is not null`),
       index('deals_erased_index').on(t.workspaceId, t.createdAt, t.id).where(sql`${t.contactErasedAt} is not null`),
-      // Includes the value, so that the totals of a pipeline come from an index-only scan.
+      // Include what the totals of a pipeline need, so that these come from index-only scans.
       index('deals_open_index')
-        .on(t.workspaceId, t.pipelineId, t.stageId, t.valueCents)
+        .on(t.workspaceId, t.pipelineId, t.stageId, t.valueCents, t.ownerId, t.expectedCloseOn)
         .where(sql`${t.status} = 'OPEN'`),
+      index('deals_closed_sums_index')
+        .on(t.workspaceId, t.pipelineId, t.closedAt, t.status, t.ownerId, t.lostReason, t.valueCents)
+        .where(sql`${t.status} <> 'OPEN'`),
       oneOf('deals_status_check', t.status, dealStatuses),
       check('deals_closed_check', sql`(${t.status} = 'OPEN') = (${t.closedAt} is null)`),
       check('deals_lost_check', sql`${t.lostReason} is null or ${t.status} = 'LOST'`),

@@ -22,9 +22,9 @@ import {
   createTestDeal,
   createTestPipeline,
 } from '@rapport/testing/fixtures/factories.ts'
-import { type Choices, pick } from './choices.ts'
-import { isCommitOf, isLateCommitOf } from './trace-checks.ts'
-import type { Scenario } from './world.ts'
+import { type Choices, pick } from '../choices.ts'
+import { isCommitOf, isLateCommitOf } from '../trace-checks.ts'
+import type { Scenario } from '../world.ts'
 
 interface DealCall {
   name: string
