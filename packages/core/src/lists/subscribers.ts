@@ -19,6 +19,7 @@ import { subscriptions } from '../db/schema/index.ts'
 import { qualify } from '../db/statements/qualify.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
+import { replaceWaitingMail } from '../mail/budget/visitor-mails.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { inRounds } from '../request/in-rounds.ts'
@@ -140,6 +141,8 @@ export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId)
     restoreLostRows(ctx, records, contact)
     setSubscription(records, { ...state, ownStatus: 'REMOVED', ownStatusAt: records.now })
     await deriveStatuses(ctx, records)
+    // It would be asked for nothing, and counted as someone who waits.
+    await replaceWaitingMail(ctx, { kind: 'CONFIRMATION', contactId, listId })
   })
 }
 

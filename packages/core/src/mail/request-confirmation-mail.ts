@@ -36,18 +36,21 @@ export async function requestConfirmationMail(
   if (!(await canMail(ctx))) return false
   const quotas = await readQuotas(ctx)
   const { mailsPerAddress } = quotas
-  if (!(await takeConfirmationQuota(ctx, email, { kind, listId, isAfterRemoval, mailsPerAddress }))) return false
+  const subject = { kind, contactId, listId }
+  const isVisitor = ctx.actor.kind === 'public'
+  // A mail that waits was counted when the visitor asked, and nothing was sent: a caller need not wait ten minutes.
+  const replaced = isVisitor ? undefined : await replaceWaitingMail(ctx, subject)
+  const limits = { kind, listId, isAfterRemoval, mailsPerAddress }
+  if (!replaced && !(await takeConfirmationQuota(ctx, email, limits))) return false
   const data = {
     contactId,
     ...(listId && { listId }),
     ...(tracking?.length && { tracking }),
     ...(locale && { locale }),
   }
-  const subject = { kind, contactId, listId }
-  if (ctx.actor.kind === 'public' && hasBudget(quotas, kind)) {
-    await storeVisitorMail(ctx, subject, { to: email, data })
-  } else {
-    await replaceWaitingMail(ctx, subject)
+  if (isVisitor && hasBudget(quotas, kind)) await storeVisitorMail(ctx, subject, { to: email, data })
+  else {
+    if (isVisitor) await replaceWaitingMail(ctx, subject)
     await enqueueMail(ctx, { kind, to: email, data })
   }
   return true

@@ -16,7 +16,7 @@ import { openTransaction } from '@rapport/testing/postgres/database.ts'
 import { and, eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { lockName } from '../../db/statements/advisory-locks.ts'
-import { mailRequests, mails, visitorMails } from '../../db/schema/index.ts'
+import { mails, visitorMails } from '../../db/schema/index.ts'
 import { newId, uuidOf } from '../../kernel/ids.ts'
 import { deleteList } from '../../lists/delete-list.ts'
 import type { List } from '../../lists/lists.schema.ts'
@@ -113,8 +113,8 @@ describe('the budget for confirmations', () => {
     await askVisitors(ctx, list.id, { count: 4 })
     expect(await releaseVisitorMails(ctx)).toMatchObject({ released: 3, withheld: 1 })
     const [withheld] = await listWithheld()
-    await ctx.db.delete(mailRequests)
-    await addSubscriber(ctx, list.id, { contactId: withheld ?? newId('con'), status: 'PENDING' })
+    await addSubscriber(ctx, list.id, { contactId: withheld ?? newId('con') })
+    await addSubscriber(ctx, list.id, { contactId: withheld ?? newId('con') })
     expect(await listPendingWork(ctx, 'mail')).toHaveLength(8)
     expect(await listWithheld()).toEqual([])
     await setQuotas(ctx, { confirmations: 0 })
@@ -133,6 +133,14 @@ describe('the budget for confirmations', () => {
     expect(await listWithheld(false)).toHaveLength(3)
     await removeSubscriber(ctx, list.id, waiting[0] ?? newId('con'))
     expect(await listWithheld()).toEqual(waiting.slice(1))
+  })
+
+  test('someone who is taken off the list waits no more', async () => {
+    await askVisitors(ctx, list.id, { count: 5 })
+    await releaseVisitorMails(ctx)
+    const [first, second] = await listWithheld()
+    await removeSubscriber(ctx, list.id, first ?? newId('con'))
+    expect([await listWithheld(), (await readList(ctx, list.id)).withheldConfirmations]).toEqual([[second], 1])
   })
 
   test('0: a mail is enqueued at once, and what waits is released', async () => {
