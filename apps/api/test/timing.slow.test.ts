@@ -1,9 +1,11 @@
 /**
- * The response time does not reveal whether an email address is known. This is the only test that depends on measured
+ * The response time does not reveal whether an email address is known, or whether a budget withholds a mail. This is the only test that depends on measured
  * time. It alternates between known and unknown addresses, so that load on the machine affects both series equally.
  */
 import { defaultPasswordCost } from '@rapport/core/auth/passwords.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { releaseVisitorMails } from '@rapport/core/mail/budget/release-visitor-mails.ts'
+import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { mannWhitneyScore } from '@rapport/testing/mann-whitney.ts'
 import { countRuns } from '@rapport/testing/runs.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -22,16 +24,25 @@ const api = useForFile(() =>
   startTestApi({ timings: { constantTimeStepMs: stepMs }, settings: { passwordCost: defaultPasswordCost } }),
 )
 const workspace = useForFile(() => api.signUp())
-let list = ''
+/** A list of a workspace that has used up its budget for confirmations. The first workspace has none. */
+const thrifty = useForFile(() => api.signUp())
+let [list, thriftyList] = ['', '']
 beforeAll(async () => {
   list = String((await api.create('/lists', workspace.key, { name: 'Newsletter' }))['id'])
+  thriftyList = String((await api.create('/lists', thrifty.key, { name: 'Newsletter' }))['id'])
+  const ctx = api.ctx(thrifty.id)
+  await setQuotas(ctx, { confirmations: 1 })
+  for (const email of freshAddresses().slice(0, 2)) await ask(withhold, { email, who: 'known' })
+  await releaseVisitorMails(ctx)
 })
 
 let people = 0
 const freshAddresses = () => Array.from({ length: 2 * pairs }, () => `unknown${(people += 1)}@example.com`)
 
+type Who = 'known' | 'unknown'
+
 interface Case {
-  path: () => string
+  path: (who: Who) => string
   body: (email: string) => Json
   /** Makes the addresses known. */
   makeKnown: (emails: string[]) => Promise<unknown>
@@ -60,11 +71,20 @@ const addContacts = (status?: 'PENDING' | 'CONFIRMED') => (emails: string[]) =>
 const login = { path: () => '/auth/login', body: (email: string) => ({ email, password: 'a wrong password' }) }
 const forgot = { path: () => '/auth/forgot-password', body: (email: string) => ({ email }) }
 const subscribe = { path: () => `/public/lists/${list}/subscribe`, body: (email: string) => ({ email }) }
+/** No address is known. Of each pair, one is for the workspace that has used up its budget. */
+const withhold = {
+  path: (who: Who) => `/public/lists/${who === 'known' ? thriftyList : list}/subscribe`,
+  body: (email: string) => ({ email }),
+  makeKnown: async () => {},
+}
+
+const ask = ({ path, body }: Case, { email, who }: { email: string; who: Who }) =>
+  api.call('POST', path(who), { body: body(email) })
 
 /** The response time in milliseconds. */
-async function timeOf({ path, body }: Case, email: string): Promise<number> {
+async function timeOf(of: Case, person: { email: string; who: Who }): Promise<number> {
   const startedAt = performance.now()
-  await api.call('POST', path(), { body: body(email) })
+  await ask(of, person)
   return performance.now() - startedAt
 }
 
@@ -83,7 +103,7 @@ async function compare(of: Case): Promise<number | undefined> {
     const order = index % 2 === 0 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)
     const address = { known: known[index] ?? '', unknown: unknown[index] ?? '' }
     const took = { known: 0, unknown: 0 }
-    for (const who of order) took[who] = await timeOf(of, address[who])
+    for (const who of order) took[who] = await timeOf(of, { email: address[who], who })
     // No response comes before the end of the step; the tolerance is for timers that fire early.
     expect(Math.min(took.known, took.unknown)).toBeGreaterThan(0.95 * stepMs)
     if (Math.max(took.known, took.unknown) > 1.5 * stepMs) continue
@@ -92,13 +112,7 @@ async function compare(of: Case): Promise<number | undefined> {
   return times.known.length < minPairs ? undefined : mannWhitneyScore(times.known, times.unknown)
 }
 
-test.for<[string, Case]>([
-  ['a login of a user', { ...login, makeKnown: addUsers }],
-  ['a password reset of a user', { ...forgot, makeKnown: addUsers }],
-  ['a subscribe request of a contact', { ...subscribe, makeKnown: addContacts() }],
-  ['a subscribe request of a pending subscriber', { ...subscribe, makeKnown: addContacts('PENDING') }],
-  ['a subscribe request of a confirmed subscriber', { ...subscribe, makeKnown: addContacts('CONFIRMED') }],
-])('%s takes as long as for an unknown address', { timeout: 120_000, concurrent: true }, async ([, of], { skip }) => {
+async function expectEqualTimes(of: Case, skip: (note: string) => never): Promise<void> {
   const scores: number[] = []
   do {
     const score = await compare(of)
@@ -106,4 +120,23 @@ test.for<[string, Case]>([
     scores.push(score)
   } while (scores.length < 2 && scores.every(isSure))
   expect(scores.every(isSure), `rank scores ${scores.join(', ')}`).toBe(false)
+}
+
+const options = { timeout: 120_000, concurrent: true }
+
+test.for<[string, Case]>([
+  ['a login of a user', { ...login, makeKnown: addUsers }],
+  ['a password reset of a user', { ...forgot, makeKnown: addUsers }],
+  ['a subscribe request of a contact', { ...subscribe, makeKnown: addContacts() }],
+  ['a subscribe request of a pending subscriber', { ...subscribe, makeKnown: addContacts('PENDING') }],
+  ['a subscribe request of a confirmed subscriber', { ...subscribe, makeKnown: addContacts('CONFIRMED') }],
+])('%s takes as long as for an unknown address', options, ([, of], { skip }) => expectEqualTimes(of, skip))
+
+test('a sign-up whose mail is withheld has the body and time of one that is mailed', options, async ({ skip }) => {
+  expect(await releaseVisitorMails(api.ctx(thrifty.id))).toMatchObject({ released: 0 })
+  const [email = ''] = freshAddresses()
+  const withheld = await ask(withhold, { email, who: 'known' })
+  const mailed = await ask(withhold, { email, who: 'unknown' })
+  expect([withheld.status, withheld.text]).toEqual([mailed.status, mailed.text])
+  await expectEqualTimes(withhold, skip)
 })

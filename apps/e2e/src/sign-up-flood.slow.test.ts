@@ -1,4 +1,6 @@
 /** A flood of sign-ups in real processes: two APIs behind a trusted proxy, two workers, one of which is killed again and again. */
+import { waitUntilBlocked, withAdminClient } from '@rapport/testing/postgres/database.ts'
+import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, expect, test } from 'vitest'
@@ -20,7 +22,7 @@ test.each(chooseBackends({ gate: 'postgres' }))(
     stacks.push(stack)
     const other = await stack.startAnotherApi()
     await stack.startWorker()
-    const { key, listId } = await prepare(stack)
+    const { key, listId, workspaceId } = await prepare(stack)
     const statuses = new Map<number, number>()
     const numbers = Array.from({ length: visitors }, (_value, index) => index)
     const flood = Promise.all(
@@ -61,15 +63,124 @@ test.each(chooseBackends({ gate: 'postgres' }))(
     expect(await metrics.text()).toContain(`rapport_withheld_mails ${await count('WITHHELD')}`)
     const notices = stack.inbox.mails.filter(({ subject }) => subject === 'Confirmation emails of Engines are withheld')
     expect(notices).toHaveLength(1)
+    await walkRunbook(stack, { key, listId, workspaceId, mails: confirmations.length })
   },
 )
 
+interface Flooded {
+  key: string
+  listId: string
+  workspaceId: string
+  /** How many addresses of the flood were mailed. */
+  mails: number
+}
+
+/** RapportMailsWithheld in docs/operations.md, step by step. */
+async function walkRunbook(stack: Stack, { key, listId, workspaceId, mails }: Flooded): Promise<void> {
+  const { api } = stack
+  const rapport = (...parameters: string[]) =>
+    runProcess({ script: 'apps/cli/src/main.ts', parameters, env: stack.env })
+  const readList = async () =>
+    (await api.call<{ withheldConfirmations: number; confirmedCount: number }>('GET', `/lists/${listId}`, { key })).body
+  const countMails = () =>
+    stack.inbox.mails.filter(({ to }) => to.some((address) => address.startsWith('victim-'))).length
+  const { withheldConfirmations: waiting } = await readList()
+
+  // 1 and 2: where, and who.
+  const { stdout } = await rapport('doctor')
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    new RegExp(`${workspaceId} "Engines": [\\d,]+ emails that visitors asked for wait, since 20`),
+  )
+  expect(stack.workers.map((worker) => worker.stdout()).join('')).toContain('mails of visitors withheld')
+  const page = await api.call<{ data: { contactId: string }[] }>('GET', `/lists/${listId}/subscribers?withheld=true`, {
+    key,
+  })
+  const [real = '', other = ''] = page.body.data.map(({ contactId }) => contactId)
+  expect((await api.call('GET', `/contacts/${real}`, { key })).status).toBe(200)
+  expect(await readList()).toMatchObject({ confirmedCount: 0 })
+
+  // 3: a larger budget, for a while.
+  expect(await rapport('workspace', 'set-quota', workspaceId, `confirmations=${budget + 2}`)).toMatchObject({ code: 0 })
+  await waitUntil(() => countMails() >= mails + 2, { describe: 'the oldest are mailed' })
+  expect(await rapport('workspace', 'set-quota', workspaceId, 'confirmations=default')).toMatchObject({ code: 0 })
+  expect(await readList()).toMatchObject({ withheldConfirmations: waiting - 2 })
+
+  // 4: the list is closed, a real one is asked, and another one taken off.
+  expect((await api.call('PATCH', `/lists/${listId}`, { key, body: { publicSignup: 'CLOSED' } })).status).toBe(200)
+  const visitor = { body: { email: 'victim-0@late.example' } }
+  expect((await api.call('POST', `/public/lists/${listId}/subscribe`, visitor)).status).toBe(404)
+  const asked = await api.call('POST', `/lists/${listId}/subscribers`, { key, body: { contactId: real } })
+  expect(asked.status).toBe(200)
+  await waitUntil(() => countMails() >= mails + 3, { describe: 'the real one is asked at once' })
+  expect((await api.call('DELETE', `/lists/${listId}/subscribers/${other}`, { key })).status).toBe(204)
+  expect(await readList()).toMatchObject({ withheldConfirmations: waiting - 4 })
+}
+
+test('workers killed between count and mail leave the budget exact', { timeout: 300_000 }, async () => {
+  const stack = await startStack('postgres', { QUOTA_CONFIRMATIONS: '10' })
+  stacks.push(stack)
+  const { db, pool } = stack.database
+  const other = await stack.startAnotherApi()
+  await stack.startWorker()
+  const { listId } = await prepare(stack)
+  const countReleases = async () => {
+    const { rows } = await pool.query<{ sum: number }>(
+      'select coalesce(sum(releases), 0)::int as sum from visitor_mails',
+    )
+    return rows[0]?.sum
+  }
+  const countWork = async () => (await pool.query('select from work')).rows.length
+  const confirmations = () => stack.inbox.mails.filter(({ to }) => to.some((address) => address.startsWith('victim-')))
+  const killWorkers = async () => {
+    const running = stack.workers.filter(({ isRunning }) => isRunning)
+    for (const worker of running) worker.kill('SIGKILL')
+    await Promise.all(running.map(({ exited }) => exited))
+  }
+  await waitUntil(async () => (await countWork()) === 0, { describe: 'the mail to the owner is sent' })
+
+  // Counted, but the work cannot be written: both come with one commit.
+  await withAdminClient(stack.database.url, async (blocker) => {
+    // Not `begin`, by which the tests notice requests within transactions of the application.
+    await blocker.query('start transaction; lock table work in share mode')
+    for (let n = 0; n < 30; n += 1) {
+      const api = n % 2 === 0 ? stack.api : other
+      const body = { email: `victim-${n}@example.com` }
+      expect((await api.call('POST', `/public/lists/${listId}/subscribe`, { body })).status).toBe(202)
+    }
+    await waitUntilBlocked(db)
+    await killWorkers()
+    await blocker.query('commit')
+  })
+  await waitUntil(async () => (await countWorkerSessions(pool)) === 0, { describe: 'the transactions of the dead end' })
+  expect([await countReleases(), await countWork(), confirmations().length]).toEqual([0, 0, 0])
+
+  // Counted and received, but no outcome is recorded.
+  stack.inbox.decide(() => 'hang after data')
+  await Promise.all([stack.startWorker(), stack.startWorker()])
+  await waitUntil(() => confirmations().length >= 3, { describe: 'mails arrive' })
+  await killWorkers()
+  const received = confirmations().length
+  stack.inbox.decide(() => 'accept')
+  await Promise.all([stack.startWorker(), stack.startWorker()])
+  await waitUntil(async () => (await countReleases()) === 10 && (await countWork()) === 0, {
+    describe: 'the budget is used up',
+    timeoutMs: 60_000,
+  })
+  expect(confirmations().length).toBeGreaterThanOrEqual(received)
+  expect(confirmations().length).toBeLessThanOrEqual(10)
+})
+
+async function countWorkerSessions(pool: Stack['database']['pool']): Promise<number> {
+  const ofWorkers = `datname = current_database() and application_name like 'rapport worker%'`
+  return (await pool.query(`select from pg_stat_activity where ${ofWorkers}`)).rows.length
+}
+
 async function prepare({ api }: Stack) {
   const email = 'owner@example.com'
-  const signUp = await api.call<{ token: string }>('POST', '/auth/signup', {
+  const signUp = await api.call<{ token: string; workspace: { id: string } }>('POST', '/auth/signup', {
     body: { email, password: 'a long sentence that is secret', name: 'Ada', workspaceName: 'Engines' },
   })
   const key = signUp.body.token
   const list = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'News' } })
-  return { key, listId: list.body.id }
+  return { key, listId: list.body.id, workspaceId: signUp.body.workspace.id }
 }

@@ -16,16 +16,20 @@ import {
   createTestCampaign,
   createTestContact,
   createTestCtx,
+  createTestList,
   createTestWebhook,
   createTestWorker,
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { askVisitors } from '@rapport/testing/consent/visitor-mails.ts'
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { releaseVisitorMails } from '../../mail/budget/release-visitor-mails.ts'
+import { setQuotas } from '../../workspaces/set-quotas.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -78,6 +82,21 @@ test('interrupts pending and claimed deliveries and mails of a backup', async ()
   workerId = await createTestWorker(database.db)
   expect((await claimTestDrain(ctx, { workerId })).take).toBeUndefined()
   for (const uuid of mails) expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
+})
+
+test('gives up the mails of a backup that wait for a budget, or were released by it', async () => {
+  await setQuotas(ctx, { confirmations: 2 })
+  const list = await createTestList(ctx)
+  await askVisitors(ctx, list.id, { count: 4 })
+  await releaseVisitorMails(ctx)
+  await askVisitors(ctx, list.id, { count: 1, name: 'unread' })
+  await claimTestMail(ctx, (await listPendingWork(ctx, 'mail'))[0] ?? '', workerId)
+  // The claimed one may have been sent: the recovery makes it wait again.
+  expect(await restore()).toMatchObject({ mails: 5 })
+  expect(await statusesOf('mails')).toEqual(Array.from({ length: 5 }, () => 'INTERRUPTED'))
+  await setQuotas(ctx, { confirmations: 0 })
+  expect(await releaseVisitorMails(ctx)).toMatchObject({ released: 0 })
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test('leaves the work of a mail that a worker claims meanwhile', async () => {
