@@ -147,6 +147,24 @@ test('starts without PostgreSQL and Redis, is not ready, and exits cleanly', asy
   expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
 })
 
+test('with a wrong password, the log and /ready say at once why nothing is served', async () => {
+  const wrong = new URL(database.url)
+  wrong.password = 'not-the-password'
+  const { main, url } = await start({ DATABASE_URL: wrong.href })
+  const ready = await call(`${url}/ready`)
+  expect(ready.status).toBe(503)
+  expect(JSON.parse(ready.body)).toMatchObject({
+    parts: { database: 'down' },
+    problem: expect.stringMatching(/password/),
+  })
+  expect(main.stdout()).toMatch(
+    /PostgreSQL unavailable; retrying.*password authentication failed|password authentication failed.*PostgreSQL unavailable; retrying/,
+  )
+  expect(main.stdout() + main.stderr() + ready.body).not.toContain(wrong.password)
+  main.kill('SIGINT')
+  expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
+})
+
 test('exits immediately if the port is in use', async () => {
   const { port } = await api.listen()
   const main = await run({ ...testEnvironment(database.url), PORT: String(port) })

@@ -91,6 +91,22 @@ export const availabilityGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'input',
+    name: 'a message of Amazon SES needs no signature',
+    file: `${core}/mail/providers/sns.ts`,
+    search: 'if (!(await hasSignature(envelope, origin, context))) throw refusedMessage()',
+    replacement: 'await hasSignature(envelope, origin, context)',
+    tests: byProvider,
+  },
+  {
+    promise: 'input',
+    name: 'the certificate of Amazon SES comes from any server',
+    file: `${core}/mail/providers/sns.ts`,
+    search: 'if (!url.startsWith(`${origin}/`) || ',
+    replacement: 'if (',
+    tests: [`${core}/mail/providers/sns.test.ts`],
+  },
+  {
+    promise: 'input',
     name: 'a message of Mailgun needs no signature',
     file: `${core}/mail/providers/mailgun.ts`,
     search: 'if (!isSameSecret(signature, expected) || !isRecent(',
