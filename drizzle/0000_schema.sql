@@ -602,13 +602,16 @@ CREATE TABLE "webhooks" (
 	"id" uuid NOT NULL,
 	"url" text NOT NULL,
 	"event_types" text[] NOT NULL,
+	"filter" json,
+	"filter_path" jsonpath,
 	"enabled" boolean DEFAULT true NOT NULL,
 	"disabled_reason" text,
 	"encrypted_secret" text NOT NULL,
 	"former_secrets" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"deleted_at" timestamp (3) with time zone,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "webhooks_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
+	CONSTRAINT "webhooks_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
+	CONSTRAINT "webhooks_filter_check" CHECK (("webhooks"."filter" is null) = ("webhooks"."filter_path" is null))
 );
 --> statement-breakpoint
 CREATE TABLE "mail_hook_tokens" (

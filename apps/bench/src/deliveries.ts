@@ -6,7 +6,7 @@ import { type Agent, type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { type Contact, contactExample } from '@rapport/core/contacts/contacts.schema.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import type { Installation, Workspace } from './installation.ts'
 import type { Receipt } from './receiver.ts'
 

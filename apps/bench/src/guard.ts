@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { contactCreated } from '@rapport/core/contacts/contact-events.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
-import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import { copyContactsToBare, createBareTables } from './baseline.ts'
 import { runPostLoop } from './bare-posts.ts'
 import { createCampaign, createList, send, type Sender, startMailSink, waitForEnd } from './campaigns.ts'

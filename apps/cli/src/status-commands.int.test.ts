@@ -1,7 +1,7 @@
 /** Tests the commands that show campaigns and webhooks. */
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { updateWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { updateWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   createTestCampaign,

@@ -62,6 +62,7 @@ const expected: Record<string, (string | RegExp)[]> = {
   webhooks: [
     'received contact.created margaret@example.com',
     '"from": "margaret@example.com"',
+    '{"changed":["email","firstName"]}',
     '"responseStatus": 204',
     'read contact.created grace@example.com',
   ],

@@ -1,8 +1,8 @@
+import { deleteCustomField } from '@rapport/core/operations/webhooks/delete-custom-field.ts'
 import {
   lockCustomField,
   updateCustomField,
   createCustomField,
-  deleteCustomField,
   listCustomFields,
   readCustomField,
 } from '@rapport/core/custom-fields/custom-fields.ts'
@@ -99,7 +99,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'customFields.delete',
         summary: 'Delete a custom field',
         description:
-          'The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409.',
+          'The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409. Webhooks whose filter names the field are disabled.',
         params,
         response: { 204: Empty },
       },

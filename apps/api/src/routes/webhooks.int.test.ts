@@ -20,6 +20,7 @@ test('POST and GET /webhooks, GET /webhooks/{id}: secret shown once, kept encryp
     id: anId('whk'),
     url: 'https://example.com/hook?a=b',
     eventTypes: ['contact.created'],
+    filter: null,
     enabled: true,
     disabledReason: null,
     lastSuccessAt: null,

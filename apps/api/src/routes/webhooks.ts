@@ -1,13 +1,8 @@
 import { lockWebhook } from '@rapport/core/webhooks/health/webhook-health.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
-import {
-  updateWebhook,
-  createWebhook,
-  deleteWebhook,
-  listWebhooks,
-  readWebhook,
-} from '@rapport/core/webhooks/webhooks.ts'
+import { updateWebhook, createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
+import { deleteWebhook, listWebhooks, readWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import {
   CreatedWebhook,
   Webhook,
@@ -34,7 +29,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'webhooks.create',
         summary: 'Create a webhook',
         description:
-          'Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks by default (`QUOTA_WEBHOOKS`).',
+          'Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. `filter` limits which events of the types are delivered. A workspace has at most 50 webhooks by default (`QUOTA_WEBHOOKS`).',
         body: WebhookInput,
         response: { 201: CreatedWebhook },
       },
@@ -85,7 +80,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'webhooks.update',
         summary: 'Update a webhook',
         description:
-          'Updates the URL, the event types or `enabled`. When a webhook is disabled, its pending deliveries fail; requests that were already taken may still arrive within ten seconds.',
+          'Updates the URL, the event types, the filter or `enabled`. When a webhook is disabled, its pending deliveries fail; requests that were already taken may still arrive within ten seconds.',
         params,
         body: WebhookChange,
         response: { 200: Webhook },

@@ -1,4 +1,4 @@
-import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import { createBareTables, assertSameShape } from '../baseline.ts'
 import { type Bench, measureRounds } from '../measurements.ts'
 import { call, withInstallation } from '../installation.ts'

@@ -1,7 +1,7 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { createWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
-import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import { drain, exampleContact } from '../deliveries.ts'
 import { type Bench, measureRounds } from '../measurements.ts'
 import { withInstallation } from '../installation.ts'

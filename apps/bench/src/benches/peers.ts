@@ -1,4 +1,4 @@
-import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import pg from 'pg'
 import { type Bench, median, formatNumber, measureRounds } from '../measurements.ts'
 import { type Installation, withInstallation } from '../installation.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import { type Bench, median } from '../measurements.ts'
 import { withInstallation } from '../installation.ts'
 import { readMemoryMb } from '../processes.ts'

@@ -1,10 +1,6 @@
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
-import {
-  updateCustomField,
-  createCustomField,
-  deleteCustomField,
-  listCustomFields,
-} from '@rapport/core/custom-fields/custom-fields.ts'
+import { deleteCustomField } from '@rapport/core/operations/webhooks/delete-custom-field.ts'
+import { updateCustomField, createCustomField, listCustomFields } from '@rapport/core/custom-fields/custom-fields.ts'
 import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'

@@ -2,7 +2,8 @@ import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 import { resetPause } from '@rapport/core/webhooks/health/webhook-health.ts'
 import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
-import { updateWebhook, deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { updateWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
+import { deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import {
   countDeliveries,
   createTestContact,

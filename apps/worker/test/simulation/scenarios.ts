@@ -13,7 +13,7 @@ import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
 import { unsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
-import { updateWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { updateWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import {
   addSubscribers,
   createTestCampaign,

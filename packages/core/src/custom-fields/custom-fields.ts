@@ -115,7 +115,7 @@ export async function lockCustomField(ctx: Ctx, id: CustomFieldId): Promise<Cust
 }
 
 /** Removes a definition immediately. The worker clears its values in the background; until then the key is taken. */
-export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<void> {
+export async function removeCustomField(ctx: Ctx, id: CustomFieldId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(customFields)

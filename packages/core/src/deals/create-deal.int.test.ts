@@ -15,7 +15,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { updateWebhook } from '../webhooks/webhooks.ts'
+import { updateWebhook } from '../operations/webhooks/save-webhook.ts'
 import { createDeal } from './create-deal.ts'
 import { readDeal } from './update-deal.ts'
 import { DealInput } from './deals.schema.ts'

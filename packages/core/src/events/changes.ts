@@ -20,11 +20,14 @@ export type Updated<Data> = Data & { changes: Changes | null }
 /** Custom values change one by one: `customFieldValues.<key>`. */
 export const customValues = 'customFieldValues'
 const unlisted = ['updatedAt', 'lastActivityAt']
-const unchangeable = ['id', 'createdAt', ...unlisted]
+export const unchangeable = ['id', 'createdAt', ...unlisted]
 
 const maxBytes = 16_384
 
-/** Returns the names of the changed fields, and the record with `changes`, or with null if these are too large. */
+/**
+ * Returns the names of the changed fields, and the record with `changes`, or with null if these are too large.
+ * `customFieldValues` is the name of any custom value.
+ */
 export function toUpdated<Data extends object>({
   before,
   after,
@@ -40,7 +43,8 @@ export function toUpdated<Data extends object>({
     fields.map((field) => [field, { from: from.get(field) ?? null, to: to.get(field) ?? null }]),
   )
   const isTooLarge = Buffer.byteLength(JSON.stringify(changes)) > maxBytes
-  return { changed: fields, data: { ...after, changes: isTooLarge ? null : changes } }
+  const changed = fields.some((field) => field.startsWith(`${customValues}.`)) ? [...fields, customValues] : fields
+  return { changed, data: { ...after, changes: isTooLarge ? null : changes } }
 }
 
 function flatten(record: object): Map<string, unknown> {

@@ -3,13 +3,14 @@ import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { createCommittedCounter } from './committed-counter.ts'
 import { toUpdated, type Update, type Updated } from './changes.ts'
+import { toFacts } from './event-filter.ts'
 import type { EmittedType, EventDefinition, EventSubject } from './event-definition.ts'
 import { defaultRetention, type Retention } from '../kernel/retention.ts'
 import { type DeliveryId, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { publishDrain } from '../work/publisher.ts'
 import { namedStatement, type Params } from '../db/statements/named-statement.ts'
 import { deliveries, events } from '../db/schema/index.ts'
-import { arrayOf, bool, int, nullable, text, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
+import { arrayOf, bool, int, jsonb, nullable, text, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { transaction } from '../db/transaction.ts'
 
 /** Events by type. Every function that emits events adds to it. */
@@ -28,7 +29,7 @@ function contactOf(type: string, data: EventSubject): string | null {
 
 /**
  * Emits an event in the transaction of the change: records it, with a delivery for each enabled webhook that subscribes
- * to its type when the statement starts.
+ * to its type, and whose filter matches, when the statement starts.
  */
 export function emit<Data extends EventSubject>(
   ctx: Ctx,
@@ -60,7 +61,7 @@ export async function emitUpdates<Data extends EventSubject>(
   await emitRecords(
     ctx,
     type,
-    updates.map((update) => ({ data: toUpdated(update).data, origin: ctx })),
+    updates.map((update) => ({ ...toUpdated(update), origin: ctx })),
   )
 }
 
@@ -73,6 +74,8 @@ async function emitRecords(ctx: Ctx, type: EmittedType, records: readonly EventR
 /** The data of an event and the request that caused it: one statement may emit events of several requests. */
 export interface EventRecord<Data> {
   data: Data
+  /** The names of the fields that an update changed. */
+  changed?: readonly string[]
   origin: Pick<Ctx, 'requestId' | 'traceparent'>
 }
 
@@ -104,6 +107,7 @@ export const eventParams = {
   workspaceId: events.workspaceId,
   type: text,
   data: arrayOf(text),
+  facts: arrayOf(jsonb<string>()),
   contactIds: arrayOf(nullable(uuid)),
   requestIds: arrayOf(text),
   traceparents: arrayOf(nullable(text)),
@@ -119,15 +123,16 @@ export function toEventParams(
     workspaceId: ctx.workspaceId,
     type,
     data: records.map(({ data }) => JSON.stringify(data)),
+    facts: records.map(({ data, changed }) => toFacts(data, changed)),
     contactIds: records.map(({ data }) => contactOf(type, data)),
     requestIds: records.map(({ origin }) => origin.requestId),
     traceparents: records.map(({ origin }) => origin.traceparent ?? null),
   }
 }
 
-/** Whether the webhook `w` is enabled and subscribes to the type of the events. */
+/** Whether the webhook `w` is enabled, subscribes to the type of the event `new_event`, and its filter matches. */
 export const isSubscribed = ({ type }: Pick<EventParams, 'type'>) =>
-  sql`w.enabled and w.event_types && array[${type}, '*']`
+  sql`w.enabled and w.event_types && array[${type}, '*'] and (w.filter_path is null or facts @@ w.filter_path)`
 
 const emitToSubscribed = namedStatement('emit events', {
   isPrepared: true,
@@ -148,14 +153,14 @@ function insertEvents(param: EventParams, isReceiver: SQL): SQL {
     with workspace as (select id from workspaces where id = ${param.workspaceId}),
     new_event as (
       select uuidv7() as id, given.*
-      from workspace cross join unnest(${param.data}, ${param.contactIds}, ${param.requestIds}, ${param.traceparents})
-        as given (data, contact_id, request_id, traceparent)),
+      from workspace cross join unnest(${param.data}, ${param.facts}, ${param.contactIds}, ${param.requestIds},
+          ${param.traceparents}) as given (data, facts, contact_id, request_id, traceparent)),
     ${emitCtes(param, isReceiver)}`
 }
 
 /**
- * CTEs that insert the events of an earlier CTE `new_event` (`id`, `data` as JSON text, `contact_id`, `request_id`,
- * `traceparent`), with a PENDING delivery for each webhook `w` that meets the condition. The database generates the ids
+ * CTEs that insert the events of an earlier CTE `new_event` (`id`, `data` as JSON text, `facts`, `contact_id`,
+ * `request_id`, `traceparent`), with a PENDING delivery for each webhook `w` that meets the condition. The database generates the ids
  * and timestamps of events and deliveries, because the order of the feed and the partitions depend on them.
  */
 export function emitCtes({ workspaceId, type }: Pick<EventParams, 'workspaceId' | 'type'>, isReceiver: SQL): SQL {

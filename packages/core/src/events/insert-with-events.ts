@@ -169,9 +169,9 @@ function prepareInsert<Row>(
         returning id),
       new_event as (
         select uuidv7() as id, given.*
-        from inserted join unnest(${param.ids}, ${param.data}, ${param.contactIds}, ${param.requestIds},
-          ${param.traceparents})
-          as given (row_id, data, contact_id, request_id, traceparent) on given.row_id = inserted.id),
+        from inserted join unnest(${param.ids}, ${param.data}, ${param.facts}, ${param.contactIds},
+          ${param.requestIds}, ${param.traceparents})
+          as given (row_id, data, facts, contact_id, request_id, traceparent) on given.row_id = inserted.id),
       ${emitCtes(param, isSubscribed(param))}
       select inserted.id, ${hasDeliveries} from inserted`,
   })

@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { CustomFieldInput } from '../custom-fields/custom-fields.schema.ts'
-import { updateCustomField, createCustomField, deleteCustomField } from '../custom-fields/custom-fields.ts'
+import { deleteCustomField } from '../operations/webhooks/delete-custom-field.ts'
+import { updateCustomField, createCustomField } from '../custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import type { FormField } from '../db/schema/index.ts'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'

@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
-import { createCustomField, deleteCustomField } from '../custom-fields/custom-fields.ts'
+import { deleteCustomField } from '../operations/webhooks/delete-custom-field.ts'
+import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import {
   addSubscribers,

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { EventFilter } from '../db/schema/index.ts'
+import { maxFilterTextLength } from '../events/event-filter.ts'
 import { eventTypes } from '../events/event-definition.ts'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, SingleLine, Timestamp } from '../kernel/validation.ts'
@@ -12,6 +14,7 @@ const example = {
   id: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
   url: 'https://example.com/hooks/rapport',
   eventTypes: ['contact.created'],
+  filter: null,
   enabled: true,
   disabledReason: null,
   lastSuccessAt: '2026-11-22T09:12:30.456Z',
@@ -30,6 +33,41 @@ export const disabledExample = {
   failingSince: '2026-11-22T10:00:00.012Z',
 }
 
+const FilterValue = z.union(
+  [SingleLine(maxFilterTextLength), z.number(), z.boolean(), z.null()],
+  'must be a string, a number, true, false or null',
+)
+
+const FieldCondition = z
+  .union([
+    z.strictObject({ eq: FilterValue.describe('The value of the field. `null` for none.') }),
+    z.strictObject({
+      in: z
+        .array(FilterValue)
+        .min(1, 'must have at least one value')
+        .max(100, 'must have at most 100 values')
+        .describe('The values that the field may have.'),
+    }),
+  ])
+  .describe('The values that a field of `data` may have, compared exactly.')
+
+const WebhookFilter = z
+  .object({
+    changed: z
+      .array(z.string())
+      .min(1, 'must name at least one field')
+      .max(100, 'must name at most 100 fields')
+      .optional()
+      .describe('The event has one of these fields in `changes`. `customFieldValues` stands for all custom values.'),
+  })
+  .catchall(FieldCondition)
+  .meta({
+    id: 'WebhookFilter',
+    description:
+      'The conditions for the `data` of an event, of which all must hold: `changed`, or the name of a string, number or boolean of `data`. A webhook has no delivery for an event that does not match.',
+    examples: [{ changed: ['email', 'customFieldValues.plan'], source: { in: ['shop', null] } }],
+  }) as unknown as z.ZodType<EventFilter, EventFilter>
+
 export const Webhook = z
   .object({
     id: RecordId('whk'),
@@ -38,10 +76,11 @@ export const Webhook = z
     eventTypes: z
       .array(z.string())
       .describe('The event types to deliver, as in `GET /event-types`. `*` stands for all.'),
+    filter: WebhookFilter.nullable().describe('Which events of these types are delivered. `null` for all.'),
     enabled: z.boolean().describe('Whether events are delivered.'),
     disabledReason: z.string().nullable().meta({
       description:
-        'Why the system disabled the webhook, after at least 10 attempts over 5 days that all failed. `null` if the webhook is enabled, or if a user disabled it.',
+        'Why the system disabled the webhook: at least 10 attempts over 5 days all failed, or a custom field of its filter was deleted. `null` if the webhook is enabled, or if a user disabled it.',
     }),
     lastSuccessAt: Timestamp.nullable().meta({
       description: 'When the last successful attempt ended. `null` before the first.',
@@ -91,12 +130,21 @@ const writable = {
     .max(100, 'must have at most 100 event types')
     .transform((types) => [...new Set(types)])
     .describe('The event types to deliver. `*` stands for all.'),
+  filter: WebhookFilter.nullable().describe(
+    'Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.',
+  ),
 }
 
-export const WebhookInput = z.strictObject(writable).meta({
+export const WebhookInput = z.strictObject({ ...writable, filter: writable.filter.default(null) }).meta({
   id: 'WebhookCreate',
   description: 'A new webhook.',
-  examples: [{ url: 'https://example.com/hooks/rapport', eventTypes: ['contact.created'] }],
+  examples: [
+    {
+      url: 'https://example.com/hooks/rapport',
+      eventTypes: ['contact.updated'],
+      filter: { changed: ['email'] },
+    },
+  ],
 })
 export type WebhookInput = z.output<typeof WebhookInput>
 

@@ -1,9 +1,12 @@
-import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { emit } from '../events/emit.ts'
+import { toJsonPath } from '../events/event-filter.ts'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../kernel/errors.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { newId, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -11,6 +14,7 @@ import { webhookHealth, webhooks } from '../db/schema/index.ts'
 import { seal } from '../kernel/crypto.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { checkWebhookUrl } from './address-policy.ts'
+import { webhookDisabled } from './webhook-events.ts'
 import { newSecret } from './signature.ts'
 import {
   type HealthRow,
@@ -28,14 +32,18 @@ type WebhookRow = typeof webhooks.$inferSelect
 
 type WebhookWithHealth = WebhookRow & HealthRow
 
+/** Throws `validation_error` if an event type of the webhook has no data that the filter can match. */
+export type FilterCheck = (ctx: Ctx, webhook: Pick<WebhookRow, 'eventTypes' | 'filter'>) => Promise<void>
+
 /**
  * Creates an enabled webhook. Only this result contains its secret in plain text; the database stores it encrypted.
  * Throws `quota_exceeded` if the workspace has the maximum number of webhooks.
  */
-export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWebhook> {
+export function insertWebhook(ctx: Ctx, input: WebhookInput, checkFilter: FilterCheck): Promise<CreatedWebhook> {
   const url = checkWebhookUrl(input.url, ctx.settings.allowedNetworks)
   return inTransaction(ctx, async (ctx) => {
     await requireQuota(ctx, 'webhooks', { count: () => countWebhooks(ctx) })
+    await checkFilter(ctx, input)
     const id = newId('whk')
     const secret = newSecret()
     const webhook: WebhookRow = {
@@ -43,6 +51,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
       id,
       url,
       eventTypes: input.eventTypes,
+      ...toFilterColumns(input.filter),
       enabled: true,
       disabledReason: null,
       encryptedSecret: seal(ctx.settings.keys, secret, id),
@@ -86,31 +95,80 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
  * Updates the given fields. PENDING deliveries are sent to a new `url`. If the webhook is disabled, they become FAILED
  * without an attempt, except those that a worker has already taken. A new `url` or `enabled: true` ends a pause.
  */
-export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
+export async function saveWebhook(
+  ctx: Ctx,
+  id: WebhookId,
+  { change, checkFilter }: { change: WebhookChange; checkFilter: FilterCheck },
+): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
   if (Object.keys(change).length === 0) return readWebhook(ctx, id)
   return inTransaction(ctx, async (ctx) => {
     if (change.enabled) await resetHealth(ctx, id)
     else if (change.url !== undefined) await resetPause(ctx, id)
-    const [row] = await ctx.db
+    const { filter, ...values } = { ...change, ...url }
+    const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')
+    if (!current) throw notFound('Webhook')
+    // A webhook with a filter that is no longer valid can still be disabled.
+    if (filter || change.eventTypes || change.enabled)
+      await checkFilter(ctx, { ...current, ...withoutUndefined({ filter, eventTypes: change.eventTypes }) })
+    const [row = current] = await ctx.db
       .update(webhooks)
-      .set({ ...change, ...url, ...(change.enabled && { disabledReason: null }) })
+      .set({
+        ...values,
+        ...(filter !== undefined && toFilterColumns(filter)),
+        ...(change.enabled && { disabledReason: null }),
+      })
       .where(isLiveWebhook(ctx, id))
       .returning()
-    if (!row) throw notFound('Webhook')
     await audit(ctx, 'webhook.changed', { subjectId: id, url: row.url, enabled: String(row.enabled) })
     return readWebhook(ctx, id)
   })
 }
 
-/** Disables all webhooks of the workspace. After the caller's commit, workers take no more of their deliveries. */
+/**
+ * Disables all webhooks of the workspace. After the caller's commit, workers take no more of their deliveries.
+ */
 export async function disableWebhooks(ctx: Ctx): Promise<void> {
-  const isEnabled = and(isLiveInWorkspace(ctx), eq(webhooks.enabled, true))
-  // In the order in which a step of a drain locks them.
-  await ctx.db.select({ id: webhooks.id }).from(webhooks).where(isEnabled).orderBy(webhooks.id).for('no key update')
-  const disabled = await ctx.db.update(webhooks).set({ enabled: false }).where(isEnabled).returning()
-  for (const { id, url } of disabled) await audit(ctx, 'webhook.changed', { subjectId: id, url, enabled: 'false' })
+  await disableAll(ctx, undefined, null)
 }
+
+/** Locks the enabled webhooks that filter by a field, in the order in which a step of a drain locks them. */
+export async function lockWebhooksByField(ctx: Ctx, field: string): Promise<void> {
+  await lockAll(ctx, filtersBy(field))
+}
+
+/** Disables the enabled webhooks that filter by a field, with an event of each. */
+export async function disableWebhooksByField(ctx: Ctx, field: string, disabledReason: string): Promise<void> {
+  for (const id of await disableAll(ctx, filtersBy(field), disabledReason))
+    await emit(ctx, webhookDisabled, await readWebhook(ctx, id))
+}
+
+const filtersBy = (field: string) => sql`(${webhooks.filter} -> 'changed')::jsonb ? ${field}::text`
+
+async function disableAll(ctx: Ctx, where: SQL | undefined, disabledReason: string | null): Promise<WebhookId[]> {
+  await lockAll(ctx, where)
+  const disabled = await ctx.db
+    .update(webhooks)
+    .set({ enabled: false, disabledReason })
+    .where(isEnabledAnd(ctx, where))
+    .returning()
+  const reason = disabledReason === null ? {} : { disabledReason }
+  for (const { id, url } of disabled)
+    await audit(ctx, 'webhook.changed', { subjectId: id, url, enabled: 'false', ...reason })
+  return disabled.map(({ id }) => id)
+}
+
+async function lockAll(ctx: Ctx, where: SQL | undefined): Promise<void> {
+  await ctx.db
+    .select({ id: webhooks.id })
+    .from(webhooks)
+    .where(isEnabledAnd(ctx, where))
+    .orderBy(webhooks.id)
+    .for('no key update')
+}
+
+const isEnabledAnd = (ctx: Ctx, where: SQL | undefined) =>
+  and(isLiveInWorkspace(ctx), eq(webhooks.enabled, true), where)
 
 /**
  * Deletes a webhook with its deliveries. PENDING deliveries are not attempted, except those that a worker has already
@@ -145,6 +203,10 @@ export async function purgeWebhooks(db: Db): Promise<number> {
   return deletedWebhooks.rowCount ?? 0
 }
 
+function toFilterColumns(filter: WebhookRow['filter']): Pick<WebhookRow, 'filter' | 'filterPath'> {
+  return { filter, filterPath: filter && toJsonPath(filter) }
+}
+
 function isLiveInWorkspace(ctx: Ctx) {
   return and(eq(webhooks.workspaceId, ctx.workspaceId), isNull(webhooks.deletedAt))
 }
@@ -165,6 +227,7 @@ function toWebhook(row: WebhookWithHealth): Webhook {
     id: row.id,
     url: row.url,
     eventTypes: row.eventTypes,
+    filter: row.filter,
     enabled: row.enabled,
     disabledReason: row.disabledReason,
     ...toHealth(row),

@@ -738,7 +738,7 @@ export class CustomFields extends Resource {
   /**
    * Delete a custom field.
    *
-   * The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409.
+   * The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409. Webhooks whose filter names the field are disabled.
    *
    * Requires the role MEMBER.
    */
@@ -1614,7 +1614,7 @@ export class Webhooks extends Resource {
   /**
    * Create a webhook.
    *
-   * Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks by default (`QUOTA_WEBHOOKS`).
+   * Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. `filter` limits which events of the types are delivered. A workspace has at most 50 webhooks by default (`QUOTA_WEBHOOKS`).
    *
    * Requires the role MEMBER.
    */
@@ -1647,7 +1647,7 @@ export class Webhooks extends Resource {
   /**
    * Update a webhook.
    *
-   * Updates the URL, the event types or `enabled`. When a webhook is disabled, its pending deliveries fail; requests that were already taken may still arrive within ten seconds.
+   * Updates the URL, the event types, the filter or `enabled`. When a webhook is disabled, its pending deliveries fail; requests that were already taken may still arrive within ten seconds.
    *
    * Requires the role MEMBER.
    */

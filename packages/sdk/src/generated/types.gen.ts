@@ -1276,11 +1276,15 @@ export type CreatedWebhook = {
      */
     eventTypes: Array<string>;
     /**
+     * Which events of these types are delivered. `null` for all.
+     */
+    filter: WebhookFilter | null;
+    /**
      * Whether events are delivered.
      */
     enabled: boolean;
     /**
-     * Why the system disabled the webhook, after at least 10 attempts over 5 days that all failed. `null` if the webhook is enabled, or if a user disabled it.
+     * Why the system disabled the webhook: at least 10 attempts over 5 days all failed, or a custom field of its filter was deleted. `null` if the webhook is enabled, or if a user disabled it.
      */
     disabledReason: string | null;
     /**
@@ -5306,11 +5310,15 @@ export type Webhook = {
      */
     eventTypes: Array<string>;
     /**
+     * Which events of these types are delivered. `null` for all.
+     */
+    filter: WebhookFilter | null;
+    /**
      * Whether events are delivered.
      */
     enabled: boolean;
     /**
-     * Why the system disabled the webhook, after at least 10 attempts over 5 days that all failed. `null` if the webhook is enabled, or if a user disabled it.
+     * Why the system disabled the webhook: at least 10 attempts over 5 days all failed, or a custom field of its filter was deleted. `null` if the webhook is enabled, or if a user disabled it.
      */
     disabledReason: string | null;
     /**
@@ -5347,6 +5355,31 @@ export type WebhookCreate = {
      * The event types to deliver. `*` stands for all.
      */
     eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    /**
+     * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
+     */
+    filter?: WebhookFilter | null;
+};
+
+/**
+ * The conditions for the `data` of an event, of which all must hold: `changed`, or the name of a string, number or boolean of `data`. A webhook has no delivery for an event that does not match.
+ */
+export type WebhookFilter = {
+    /**
+     * The event has one of these fields in `changes`. `customFieldValues` stands for all custom values.
+     */
+    changed?: Array<string>;
+    [key: string]: {
+        /**
+         * The value of the field. `null` for none.
+         */
+        eq: string | number | boolean | null;
+    } | {
+        /**
+         * The values that the field may have.
+         */
+        in: Array<string | number | boolean | null>;
+    } | Array<string> | undefined;
 };
 
 /**
@@ -5401,6 +5434,10 @@ export type WebhookUpdate = {
      * The event types to deliver. `*` stands for all.
      */
     eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    /**
+     * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
+     */
+    filter?: WebhookFilter | null;
     /**
      * Whether events are delivered.
      */

@@ -9,6 +9,7 @@ const idempotencyTests = [
   `${core}/request/idempotency.int.test.ts`,
 ]
 const importTests = [`${core}/imports/imports.int.test.ts`, `${core}/imports/import-claim.int.test.ts`]
+const filterTests = [`${core}/operations/webhooks/webhook-filter.int.test.ts`]
 const lifecycle = `${core}/campaigns/lifecycle.ts`
 const lifecycleTest = `${core}/campaigns/lifecycle.int.test.ts`
 
@@ -228,6 +229,38 @@ export const writeGuards: readonly TestedGuard[] = [
     search: '    await emit(ctx, contactDeleted, { id })\n',
     replacement: '',
     tests: [`${core}/operations/webhooks/every-event.int.test.ts`],
+  },
+  {
+    promise: 'events',
+    name: 'a filter misses a change whose values are not in the event',
+    file: `${core}/events/emit.ts`,
+    search: 'updates.map((update) => ({ ...toUpdated(update), origin: ctx })),',
+    replacement: 'updates.map((update) => ({ data: toUpdated(update).data, origin: ctx })),',
+    tests: filterTests,
+  },
+  {
+    promise: 'events',
+    name: 'an event whose text a filter cannot have fails its change',
+    file: `${core}/events/event-filter.ts`,
+    search: 'return isFilterable ? text : undefined',
+    replacement: 'return isFilterable ? text : value',
+    tests: filterTests,
+  },
+  {
+    promise: 'events',
+    name: 'a filter outlives a custom field that is deleted meanwhile',
+    file: `${core}/custom-fields/lock-live-keys.ts`,
+    search: ".for('share')",
+    replacement: ".for('key share')",
+    tests: filterTests,
+  },
+  {
+    promise: 'events',
+    name: 'a filter that no event matches is stored',
+    file: `${core}/webhooks/webhooks.ts`,
+    search: '    await checkFilter(ctx, input)\n',
+    replacement: '    await Promise.resolve(checkFilter)\n',
+    tests: filterTests,
   },
   {
     promise: 'events',

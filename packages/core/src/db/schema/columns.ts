@@ -20,6 +20,7 @@ export const timestamptz = () =>
     fromDriver: timestampOf,
   })()
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
+export const jsonPath = customType<{ data: string }>({ dataType: () => 'jsonpath' })
 export const transactionId = customType<{ data: string }>({ dataType: () => 'xid8' })
 export const createdAt = () => timestamptz().notNull().default(sql`now()`)
 /** Moves a timestamp forward, never back: the clocks of processes may differ. */

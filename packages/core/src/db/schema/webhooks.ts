@@ -12,9 +12,17 @@
  * | INTERRUPTED | PENDING      | may have been sent: crash during the attempt, restored backup                   |
  */
 import { sql } from 'drizzle-orm'
-import { boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
-import { timestamptz, createdAt, oneOf, id } from './columns.ts'
+import { boolean, check, index, integer, json, jsonb, text, uuid } from 'drizzle-orm/pg-core'
+import { timestamptz, createdAt, jsonPath, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
+
+export type FilterValue = string | number | boolean | null
+
+/** All conditions must hold: one of the fields `changed` has changed, and each named field has one of its values. */
+export interface EventFilter {
+  changed?: string[] | undefined
+  [field: string]: { eq: FilterValue } | { in: FilterValue[] } | string[] | undefined
+}
 
 export const webhooks = tenantTable(
   'webhooks',
@@ -22,6 +30,9 @@ export const webhooks = tenantTable(
     id: id('whk').notNull(),
     url: text().notNull(),
     eventTypes: text().array().notNull(),
+    /** As the API shows it, and as a jsonpath that `emit` compares with an event: see `events/event-filter.ts`. */
+    filter: json().$type<EventFilter>(),
+    filterPath: jsonPath(),
     enabled: boolean().notNull().default(true),
     /** Why the worker disabled the webhook; null if it is enabled or a user disabled it. */
     disabledReason: text(),
@@ -36,6 +47,7 @@ export const webhooks = tenantTable(
     key: ['id'],
     extra: (t) => [
       index('webhooks_created_index').on(t.workspaceId, t.createdAt, t.id),
+      check('webhooks_filter_check', sql`(${t.filter} is null) = (${t.filterPath} is null)`),
       index('webhooks_deleted_index').on(t.deletedAt).where(sql`${t.deletedAt} is not null`),
     ],
   },

@@ -1,6 +1,7 @@
 import { createApiKey } from '../../auth/api-keys.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
-import { createCustomField, deleteCustomField } from '../../custom-fields/custom-fields.ts'
+import { deleteCustomField } from '../webhooks/delete-custom-field.ts'
+import { createCustomField } from '../../custom-fields/custom-fields.ts'
 import { CustomFieldInput } from '../../custom-fields/custom-fields.schema.ts'
 import { createDomain } from '../../domains/domains.ts'
 import { defaultQuotas, quotaNames, type Quotas } from '../../kernel/quotas.ts'

@@ -14,7 +14,8 @@ import {
   takenOf,
 } from '@rapport/testing/fixtures/webhook-limits.ts'
 import { suspendWorkspace } from '../../workspaces/suspension.ts'
-import { deleteWebhook, updateWebhook } from '../webhooks.ts'
+import { updateWebhook } from '../../operations/webhooks/save-webhook.ts'
+import { deleteWebhook } from '../webhooks.ts'
 import { type DrainClaim, prepareDrain } from './drain-claim.ts'
 import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain, type TakeResult } from './drain.ts'
 import type { TakeLimits } from './take-deliveries.ts'

@@ -16,7 +16,8 @@ import { unseal } from '../../kernel/crypto.ts'
 import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
 import type { DrainClaim } from './drain-claim.ts'
 import { rotateSecret } from '../rotate-secret.ts'
-import { updateWebhook, deleteWebhook, disableWebhooks, purgeWebhooks } from '../webhooks.ts'
+import { updateWebhook } from '../../operations/webhooks/save-webhook.ts'
+import { deleteWebhook, disableWebhooks, purgeWebhooks } from '../webhooks.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

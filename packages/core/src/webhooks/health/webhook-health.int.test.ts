@@ -8,15 +8,8 @@ import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import { resetPause } from './webhook-health.ts'
-import {
-  updateWebhook,
-  createWebhook,
-  deleteWebhook,
-  disableWebhooks,
-  listWebhooks,
-  purgeWebhooks,
-  readWebhook,
-} from '../webhooks.ts'
+import { updateWebhook, createWebhook } from '../../operations/webhooks/save-webhook.ts'
+import { deleteWebhook, disableWebhooks, listWebhooks, purgeWebhooks, readWebhook } from '../webhooks.ts'
 import type { CreatedWebhook } from '../webhooks.schema.ts'
 import { WebhookQuery } from '../webhooks.schema.ts'
 import { timestampNow, timestampAt } from '../../kernel/validation.ts'
