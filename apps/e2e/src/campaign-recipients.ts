@@ -7,17 +7,21 @@ interface ListKey {
   listId: string
 }
 
-/** Adds `count` confirmed subscribers to a list in one statement: `person1@example.com` and so on. */
-export async function addConfirmedSubscribers(database: TestDatabase, { workspaceId, listId }: ListKey, count: number) {
+/** Adds `count` confirmed subscribers to a list in one statement: `person1@example.com` and so on, or from `first` on. */
+export async function addConfirmedSubscribers(
+  database: TestDatabase,
+  { workspaceId, listId, first = 1 }: ListKey & { first?: number },
+  count: number,
+) {
   await database.pool.query(
     `with people as (
        insert into contacts (workspace_id, id, email, first_name, email_subscribed_status)
        select $1, uuidv7(), 'person' || n || '@example.com', 'Person ' || n, 'SUBSCRIBED'
-       from generate_series(1, $3::int) n
+       from generate_series($4::int, $4 + $3::int - 1) n
        returning id)
      insert into subscriptions (workspace_id, list_id, contact_id, status, own_status, own_status_at, confirmed_at)
      select $1, $2, id, 'CONFIRMED', 'CONFIRMED', now(), now() from people`,
-    [uuidOf(Id('wsp').parse(workspaceId)), uuidOf(Id('lst').parse(listId)), count],
+    [uuidOf(Id('wsp').parse(workspaceId)), uuidOf(Id('lst').parse(listId)), count, first],
   )
 }
 
