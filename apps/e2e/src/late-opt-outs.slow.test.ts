@@ -69,7 +69,8 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
       await inbox.waitFor(received, 60_000)
       await pause(conversationMs / 10)
       const before = inbox.mails.length
-      const leaving = listWaiting().slice(-6)
+      // Of every campaign, also of those whose mails wait for a connection.
+      const leaving = listWaiting().filter((_, index) => index % 10 === 5)
       await optOut(leaving)
       // On a busy machine, the next mails may have been asked about meanwhile.
       if (inbox.mails.length === before) optedOut.push(...leaving)
