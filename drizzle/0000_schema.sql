@@ -636,6 +636,7 @@ CREATE TABLE "api_keys" (
 	"id" uuid NOT NULL,
 	"name" text NOT NULL,
 	"role" text NOT NULL,
+	"rights" text[],
 	"prefix" text NOT NULL,
 	"key_hash" text NOT NULL,
 	"created_by" uuid,

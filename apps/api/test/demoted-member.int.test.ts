@@ -114,7 +114,12 @@ test('a later promotion gives no key back, and the audit log names each key', as
 })
 
 test('keys from the command line keep their role, as they have no creator', async () => {
-  const created = await createApiKey(api.ctx(workspace.id), { name: 'cli', role: 'ADMIN', expiresAt: null })
+  const created = await createApiKey(api.ctx(workspace.id), {
+    name: 'cli',
+    role: 'ADMIN',
+    rights: null,
+    expiresAt: null,
+  })
   await setRole('VIEWER')
   await api.call('DELETE', `/members/${eve.id}`, { key: workspace.token })
   expect((await api.call('GET', '/audit-log', { key: created.key })).status).toBe(200)

@@ -66,7 +66,7 @@ const outputs: Record<string, { words?: string[]; fields: string[]; record?: obj
   'key list': { words: ['--workspace', 'WORKSPACE'], fields: ['data'] },
   'key create': {
     words: ['--workspace', 'WORKSPACE', '--name', 'Site'],
-    fields: ['id', 'name', 'role', 'prefix', 'createdBy', 'expiresAt', 'lastUsedAt', 'createdAt', 'key'],
+    fields: ['id', 'name', 'role', 'rights', 'prefix', 'createdBy', 'expiresAt', 'lastUsedAt', 'createdAt', 'key'],
   },
   'key revoke': { words: ['KEY', '--workspace', 'WORKSPACE'], fields: ['id', 'workspaceId'] },
   completion: { words: ['bash'], fields: ['shell', 'script'] },
@@ -93,7 +93,7 @@ beforeAll(async () => {
 
 test.each(Object.entries(outputs))('%s prints its fields', async (name, { words = [], fields, record = {} }) => {
   const ctx = await createTestCtx(database.db)
-  const { id } = await createApiKey(ctx, { name: 'Site', role: 'MEMBER', expiresAt: null })
+  const { id } = await createApiKey(ctx, { name: 'Site', role: 'MEMBER', rights: null, expiresAt: null })
   api.respondWith(() => ({ headers: { 'content-type': 'application/json' }, body: JSON.stringify(record) }))
   const values: Record<string, string> = { WORKSPACE: ctx.workspaceId, KEY: id, API: api.url }
   if (words.includes('HOOK'))

@@ -34,7 +34,7 @@ test('workspace list prints the id and the name of each workspace, oldest first'
 
 test('key list prints all keys of the workspace, and no secret', async () => {
   const [ctx, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
-  const create = (name: string, of = ctx) => createApiKey(of, { name, role: 'MEMBER', expiresAt: null })
+  const create = (name: string, of = ctx) => createApiKey(of, { name, role: 'MEMBER', rights: null, expiresAt: null })
   const keys = []
   for (let count = 0; count < 101; count++) keys.push(await create(`Site ${count}`))
   const foreign = await create('Other', other)

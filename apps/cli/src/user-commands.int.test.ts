@@ -118,8 +118,8 @@ test('user reset fails for an unknown address, and after three emails in an hour
 
 test('key revoke revokes a key of the workspace, and is in the audit log', async () => {
   const [ctx, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
-  const { id } = await createApiKey(ctx, { name: 'Site', role: 'MEMBER', expiresAt: null })
-  const kept = await createApiKey(ctx, { name: 'Other', role: 'MEMBER', expiresAt: null })
+  const { id } = await createApiKey(ctx, { name: 'Site', role: 'MEMBER', rights: null, expiresAt: null })
+  const kept = await createApiKey(ctx, { name: 'Other', role: 'MEMBER', rights: null, expiresAt: null })
   await expect(run('key', 'revoke', id, '--workspace', other.workspaceId)).rejects.toThrow(
     `API key ${id} not found. "rapport key list --workspace ${other.workspaceId}" lists the ids.`,
   )

@@ -84,7 +84,7 @@ test('workspace delete needs the name of the workspace, and ends all access', as
     await createOwnedWorkspace('delete@example.com', 'Old Engines'),
     await createTestCtx(database.db),
   ]
-  await createApiKey(ctx, { name: 'Site', role: 'MEMBER', expiresAt: null })
+  await createApiKey(ctx, { name: 'Site', role: 'MEMBER', rights: null, expiresAt: null })
   const words = ['workspace', 'delete', ctx.workspaceId]
   await expect(run(...words, '--name', 'Analytical Engines')).rejects.toMatchObject({
     message: `--name: ${ctx.workspaceId} is named "Old Engines", not "Analytical Engines"`,

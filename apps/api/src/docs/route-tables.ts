@@ -1,5 +1,6 @@
 /** Tables of the guides that are generated from the routes. */
 import type { FastifyInstance, RouteOptions } from 'fastify'
+import { isWithheld, toRequiredRight } from '@rapport/core/auth/rights/rights.ts'
 import { requiredRole } from '../http/required-role.ts'
 
 /** The routes of the OpenAPI document, in the order in which they are registered after this call. */
@@ -19,10 +20,20 @@ export function toRole(route: RouteOptions): string {
   return isSecured ? requiredRole(route) : '–'
 }
 
-/** Every operation and the role that it requires. */
+/** What `rights` of an API key must include. */
+function toRight(route: RouteOptions): string {
+  if (toRole(route) === '–') return '–'
+  const operationId = route.schema?.operationId ?? ''
+  const right = toRequiredRight(operationId)
+  return right === undefined ? (isWithheld(operationId) ? 'none' : 'always') : `\`${right}\``
+}
+
+/** Every operation, with the role and the right that it requires. */
 export function toRoleTable(routes: readonly RouteOptions[]): string {
-  const rows = routes.map((route) => `| ${toOperation(route)} | ${route.schema?.summary} | ${toRole(route)} |`)
-  return ['| Operation | Summary | Role |', '|---|---|---|', ...rows].join('\n')
+  const rows = routes.map(
+    (route) => `| ${toOperation(route)} | ${route.schema?.summary} | ${toRole(route)} | ${toRight(route)} |`,
+  )
+  return ['| Operation | Summary | Role | Right |', '|---|---|---|---|', ...rows].join('\n')
 }
 
 /** The operations with a limit of their own. */

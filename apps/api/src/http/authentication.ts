@@ -1,5 +1,6 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
 import { readBearerToken } from '@rapport/core/request/bearer-token.ts'
+import { requireRight } from '@rapport/core/auth/rights/rights.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -24,6 +25,7 @@ export const authentication = fp(
       const token = bearerToken(this)
       if (!token) throw unauthenticated()
       this.ctx = await authenticate(this.baseCtx, token)
+      requireRight(this.ctx.actor, this.routeOptions.schema?.operationId ?? '')
       requireRole(this.ctx.actor, requiredRole(this.routeOptions))
       const { method, config } = this.routeOptions
       if (this.ctx.isSuspended && !isReading(method) && !config.worksWhenSuspended) throw workspaceSuspended()

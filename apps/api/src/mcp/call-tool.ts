@@ -1,5 +1,6 @@
 import type { CallToolResult, McpRequestContext } from '@modelcontextprotocol/server'
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
+import { requireRight } from '@rapport/core/auth/rights/rights.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import type { FastifyRequest } from 'fastify'
@@ -16,6 +17,7 @@ export async function callTool(tool: Tool, { request, era }: Caller, args: unkno
   // The log lines of this request name the tool.
   request.log = request.log.child({ tool: tool.name })
   try {
+    for (const operation of tool.operations) requireRight(request.ctx.actor, operation)
     requireRole(request.ctx.actor, tool.role)
     if (request.ctx.isSuspended && !tool.annotations.readOnlyHint) throw workspaceSuspended()
     const result = await tool.run(request.ctx, args)

@@ -31,6 +31,7 @@ import { defineTool, newestFirst, pageInput, parseInput, reads } from './tool.ts
 
 const lists = defineTool({
   name: 'list_lists',
+  operations: ['lists.list'],
   title: 'List lists',
   description: 'Returns the lists of the workspace with their number of confirmed subscribers, newest first.',
   role: 'VIEWER',
@@ -43,6 +44,7 @@ const lists = defineTool({
 const { status, listId, search } = CampaignQuery.shape
 const campaigns = defineTool({
   name: 'list_campaigns',
+  operations: ['campaigns.list'],
   title: 'List campaigns',
   description:
     'Returns the campaigns that match all filters, newest first, without their bodies. `preview_campaign`, which requires the role MEMBER, returns the bodies.',
@@ -55,6 +57,7 @@ const campaigns = defineTool({
 
 const templateVariables = defineTool({
   name: 'list_template_variables',
+  operations: ['templateVariables.list'],
   title: 'List template variables',
   description:
     'Returns every variable and filter that the templates of a campaign may use, the custom fields of the workspace among them.',
@@ -67,6 +70,7 @@ const templateVariables = defineTool({
 
 const draftCampaign = defineTool({
   name: 'draft_campaign',
+  operations: ['campaigns.create', 'campaigns.update'],
   title: 'Write a draft of a campaign',
   description:
     'Creates a campaign as a draft, or changes a draft. Sends nothing. `subject`, `html` and `text` are Liquid templates, such as `Hello {{ contact.firstName | default: "friend" }}`; `list_template_variables` has the variables. An error in a template returns issues with line and column. Not idempotent: a repeated call without `campaignId` creates another draft.',
@@ -95,6 +99,7 @@ const draftCampaign = defineTool({
 const { subject, html, text } = Campaign.shape
 const preview = defineTool({
   name: 'preview_campaign',
+  operations: ['campaigns.get', 'campaigns.preview'],
   title: 'Preview a campaign',
   description:
     'Returns the templates of a campaign, and how they are rendered for a contact or for an example contact. Sends nothing.',
@@ -114,6 +119,7 @@ const preview = defineTool({
 
 const report = defineTool({
   name: 'campaign_report',
+  operations: ['campaigns.get', 'campaigns.getStats', 'campaigns.listRecipients'],
   title: 'Report on a campaign',
   description:
     'Returns the statistics of a campaign, and a page of the recipients whose email failed, with the reason. `status` selects other recipients.',

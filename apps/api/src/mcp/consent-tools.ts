@@ -21,6 +21,7 @@ import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
 const { listId, reason, source, email, createdAfter, createdBefore } = SuppressionQuery.shape
 const suppressionList = defineTool({
   name: 'list_suppressions',
+  operations: ['suppressions.list'],
   title: 'List suppressions',
   description:
     'Returns statements against email to addresses that match all filters, newest first. The addresses themselves are not stored, so they are not returned. `email` finds those of an address, requires the role MEMBER, and is recorded in the audit log.',
@@ -40,6 +41,7 @@ const records = { ...overwrites, idempotentHint: false }
 
 const suppressAddress = defineTool({
   name: 'suppress_address',
+  operations: ['suppressions.create'],
   title: 'Suppress an address',
   description:
     'The workspace sends nothing to the address from now on, on the list or on any, and the subscriptions of its contact end at once. `OPTED_OUT` cannot be lifted: only the person can revert it. Said again, it is recorded again.',
@@ -55,6 +57,7 @@ const suppressAddress = defineTool({
 
 const liftReasons = defineTool({
   name: 'lift_suppression',
+  operations: ['suppressions.delete'],
   title: 'Lift a suppression',
   description:
     'Lifts a bounce or a block of an address; subscriptions that only this ended return. What the person said (OPTED_OUT, COMPLAINED) is theirs to revert: the error `opted_out`. A repeated call fails.',
@@ -70,6 +73,7 @@ const liftReasons = defineTool({
 
 const optOut = defineTool({
   name: 'opt_out_contact',
+  operations: ['contacts.optOut'],
   title: 'Opt a contact out',
   description:
     'Records that a person wants no email from a list or, without `listId`, from any list, also those to come: what they said by telephone or letter. Only the person can revert it; `undo_opt_out` corrects a mistake within ten minutes. Said again, it is recorded again.',
@@ -82,6 +86,7 @@ const optOut = defineTool({
 
 const undo = defineTool({
   name: 'undo_opt_out',
+  operations: ['contacts.undoOptOut'],
   title: 'Undo an opt-out',
   description:
     'Undoes `opt_out_contact` with the same `listId`, which was a mistake, within ten minutes: the subscriptions return as they were. The error `opted_out` means that it is older, or that the person opted out themselves. A repeated call fails.',
@@ -94,6 +99,7 @@ const undo = defineTool({
 
 const denyTracking = defineTool({
   name: 'deny_tracking',
+  operations: ['contacts.setTrackingConsent'],
   title: 'Deny tracking for a contact',
   description:
     'Records that a person does not want their opens or clicks to be recorded: what they said by telephone or letter. It counts at once, also for emails that were sent before. Only the person can allow it again. `get_contact` returns what they chose. Idempotent.',

@@ -29,6 +29,7 @@ const {
 
 const searchContacts = defineTool({
   name: 'search_contacts',
+  operations: ['contacts.list'],
   title: 'Search contacts',
   description: 'Returns the contacts that match all filters, newest first; with `search`, best match first.',
   role: 'VIEWER',
@@ -52,6 +53,7 @@ const searchContacts = defineTool({
 
 const getContact = defineTool({
   name: 'get_contact',
+  operations: ['contacts.get', 'contacts.getTrackingConsent', 'contacts.listActivity'],
   title: 'Get a contact',
   description:
     'Returns a contact, what it chose about the tracking of opens and clicks, and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals and tasks. To find a contact by email address or external id, call `search_contacts`.',
@@ -72,6 +74,7 @@ const getContact = defineTool({
 
 const upsert = defineTool({
   name: 'upsert_contact',
+  operations: ['contacts.upsert'],
   title: 'Create or update a contact',
   description:
     'Creates a contact, or updates the contact with this external id or email address. A contact that its external id finds gets another address if no contact has it. Overwrites the given fields and leaves the others unchanged; `tags` replaces all tags. Does not subscribe the contact to a list. Idempotent.',
@@ -88,6 +91,7 @@ const upsert = defineTool({
 const tags = EmptyAsNone(Tags).transform((given) => given ?? [])
 const tagContacts = defineTool({
   name: 'tag_contacts',
+  operations: ['contacts.addTags', 'contacts.removeTag'],
   title: 'Add and remove tags',
   description:
     'Adds tags to contacts, and removes tags from them. Changes all of the contacts or, if one does not exist, none of them. Idempotent.',
@@ -115,6 +119,7 @@ const tagContacts = defineTool({
 
 const addTask = defineTool({
   name: 'create_task',
+  operations: ['tasks.create'],
   title: 'Create a task',
   description: 'Creates a task for a contact. Not idempotent: a repeated call creates another task.',
   role: 'MEMBER',

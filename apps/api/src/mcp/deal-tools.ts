@@ -13,6 +13,7 @@ const filters = DealQuery.shape
 
 const allPipelines = defineTool({
   name: 'list_pipelines',
+  operations: ['pipelines.list'],
   title: 'List pipelines',
   description: 'Returns the pipelines of the workspace with the ids and names of their stages.',
   role: 'VIEWER',
@@ -24,6 +25,7 @@ const allPipelines = defineTool({
 
 const deals = defineTool({
   name: 'list_deals',
+  operations: ['deals.list'],
   title: 'List deals',
   description: 'Returns the deals that match all filters, newest first.',
   role: 'VIEWER',
@@ -47,6 +49,7 @@ const isGiven = (value: unknown) => value !== undefined
 const position = DealChange.shape
 const moveDeal = defineTool({
   name: 'move_deal',
+  operations: ['deals.update'],
   title: 'Move a deal',
   description:
     'Moves a deal to another stage or pipeline, or marks it as won, lost or open again. `list_pipelines` has the ids of the stages. Idempotent.',

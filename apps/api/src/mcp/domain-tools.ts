@@ -8,6 +8,7 @@ import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
 
 const domains = defineTool({
   name: 'list_domains',
+  operations: ['domains.list'],
   title: 'List sending domains',
   description:
     'Returns the domains that the workspace sends from, newest first, with the DNS records to publish and what the last check found wrong with each.',
@@ -20,6 +21,7 @@ const domains = defineTool({
 
 const verify = defineTool({
   name: 'verify_domain',
+  operations: ['domains.verify'],
   title: 'Check the records of a sending domain',
   description:
     'Reads the records of a domain from DNS now, and returns the domain with the results. A domain is VERIFIED once the first DKIM record is found: its emails are signed from then on. FAILED means that the record is missing or different now. Publish missing records at the DNS provider of the domain; no tool can.',

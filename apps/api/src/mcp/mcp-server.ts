@@ -1,7 +1,9 @@
 import { McpServer, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { hasRole } from '@rapport/core/auth/authenticate.ts'
+import { hasRight } from '@rapport/core/auth/rights/rights.ts'
 import { truncateText } from '@rapport/core/kernel/errors.ts'
 import { withSuggestion } from '@rapport/core/kernel/suggestion.ts'
+import type { Actor } from '@rapport/core/request/context.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import { type Caller, callTool } from './call-tool.ts'
 import type { Tool } from './tool.ts'
@@ -14,19 +16,22 @@ const instructions = [
   'A failed call returns an error with a `code`, a `message` and, for invalid arguments, `issues` with their paths.',
 ].join('\n')
 
-/** Creates the MCP server of one request. It has the tools that the role of the credential may call. */
+/** Creates the MCP server of one request. It has the tools that the credential may call. */
 export function createMcpServer(caller: Caller): McpServer {
   const mcp = new McpServer({ name: 'rapport', title: 'Rapport', version }, { instructions })
   // Not `registerTool`, which would convert every schema again for each request, and describe invalid arguments itself.
   mcp.server.registerCapabilities({ tools: {} })
   mcp.server.setRequestHandler('tools/list', () => ({
-    tools: tools.filter(({ role }) => hasRole(caller.request.ctx.actor, role)).map(({ definition }) => definition),
+    tools: tools.filter((tool) => mayCall(caller.request.ctx.actor, tool)).map(({ definition }) => definition),
   }))
   mcp.server.setRequestHandler('tools/call', ({ params }) =>
     callTool(findTool(params.name), caller, params.arguments ?? {}),
   )
   return mcp
 }
+
+const mayCall = (actor: Actor, { role, operations }: Tool) =>
+  hasRole(actor, role) && operations.every((operation) => hasRight(actor, operation))
 
 function findTool(name: string): Tool {
   const tool = tools.find((candidate) => candidate.name === name)

@@ -43,7 +43,7 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
           operationId: 'mcp.call',
           summary: 'Call a tool as an agent',
           description:
-            'The endpoint for clients of the [Model Context Protocol](https://modelcontextprotocol.io), version 2026-07-28 and those of 2025: Streamable HTTP without sessions. `tools/list` returns the tools that the role of the credential may call. Returns 202 for a notification, 404 for an unknown method, and 403 for the `Origin` of another website. A failed tool call returns 200 with `isError: true` in its result.',
+            'The endpoint for clients of the [Model Context Protocol](https://modelcontextprotocol.io), version 2026-07-28 and those of 2025: Streamable HTTP without sessions. `tools/list` returns the tools that the role and the rights of the credential allow. Returns 202 for a notification, 404 for an unknown method, and 403 for the `Origin` of another website. A failed tool call returns 200 with `isError: true` in its result.',
           body: McpRequest,
           response: {
             200: McpResponse,
@@ -69,7 +69,7 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
       method: ['GET', 'DELETE'],
       url: '/mcp',
       config: { role: 'VIEWER' },
-      schema: { hide: true },
+      schema: { hide: true, operationId: 'mcp.call' },
       handler: (_request, reply: FastifyReply) => reply.header('allow', 'POST').methodNotAllowed('Use POST'),
     })
   }

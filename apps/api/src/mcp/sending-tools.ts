@@ -12,6 +12,7 @@ const annotations = { readOnlyHint: false, destructiveHint: false, idempotentHin
 
 const sendTest = defineTool({
   name: 'send_test',
+  operations: ['campaigns.sendTest'],
   title: 'Send a test email',
   description:
     'Sends one email with `[Test]` in its subject to a member of the workspace. Any other address is an error. Not idempotent: a repeated call sends another email.',
@@ -33,6 +34,7 @@ const sendTest = defineTool({
 
 const sendCampaign = defineTool({
   name: 'send_campaign',
+  operations: ['campaigns.getAudience', 'campaigns.send'],
   title: 'Send a campaign',
   description:
     'Sends a campaign to the confirmed subscribers of its list, in two calls. The first call, without `confirmationToken`, sends nothing: it returns a report with the recipients, the subject, the list and the sender. Show the report to the user and ask for consent. The second call, with the `confirmationToken` of the report, sends the campaign. It fails and returns a new report if the campaign or the number of its recipients has changed, or after ten minutes. Sending cannot be undone. A campaign is sent only once.',

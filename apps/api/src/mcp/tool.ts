@@ -1,5 +1,6 @@
 /** How a tool is declared. Tools call the verbs of core: they know neither SQL nor HTTP. */
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/server'
+import type { OperationId } from '@rapport/core/auth/rights/operations.ts'
 import type { Role } from '@rapport/core/db/schema/index.ts'
 import { type AppError, invalidFields } from '@rapport/core/kernel/errors.ts'
 import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
@@ -25,6 +26,8 @@ export interface Tool {
   name: string
   /** The lowest role that may list and call the tool. */
   role: Role
+  /** What the tool does, as rights of API keys name it: a key with rights needs all of them. */
+  operations: readonly OperationId[]
   annotations: Annotations
   /** The tool as `tools/list` shows it. */
   definition: ToolDefinition
@@ -36,6 +39,7 @@ interface Declaration<Input extends z.ZodType, Output extends z.ZodObject> {
   name: string
   title: string
   description: string
+  operations: readonly OperationId[]
   role: Role
   annotations: Annotations
   input: Input
@@ -54,9 +58,10 @@ export const reads: Annotations = {
 export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
   declaration: Declaration<Input, Output>,
 ): Tool {
-  const { name, title, description, role, annotations, input, output } = declaration
+  const { name, title, description, operations, role, annotations, input, output } = declaration
   return {
     name,
+    operations,
     role,
     annotations,
     definition: {

@@ -1,4 +1,5 @@
 /** The error responses of a route in the OpenAPI document. Most of them follow from the route's options. */
+import { isAlwaysAllowed } from '@rapport/core/auth/rights/rights.ts'
 import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ErrorBody } from '../http/errors/error-handler.ts'
@@ -24,17 +25,23 @@ export function withErrorResponses(route: RouteOptions): Record<string, unknown>
   return { ...Object.fromEntries(errorResponses), ...notModified, ...(route.schema?.response as object) }
 }
 
+/** By the role or the rights of the credential, or because a suspended workspace can only be read. */
+function mayBeForbidden(route: RouteOptions): boolean {
+  const { method, config, schema } = route
+  if (!schema?.security?.some((scheme) => 'bearer' in scheme)) return false
+  const isWriting = !isReading(method) && !config?.worksWhenSuspended
+  return isWriting || requiredRole(route) !== 'VIEWER' || !isAlwaysAllowed(schema.operationId ?? '')
+}
+
 function findErrorStatuses(route: RouteOptions): number[] {
   const { method, config, schema = {} } = route
   const { rateLimit, errorStatuses = [] } = config ?? {}
-  // A suspended workspace can only be read.
-  const isWriting = !isReading(method) && !config?.worksWhenSuspended
   const isSecured = schema.security !== undefined
   return [
     // At least for an unknown query parameter.
     400,
     ...(isSecured ? [401] : []),
-    ...(isSecured && (requiredRole(route) !== 'VIEWER' || isWriting) ? [403] : []),
+    ...(mayBeForbidden(route) ? [403] : []),
     ...(schema.params === undefined ? [] : [404]),
     ...(isWrappedBy('ifMatch', route) ? [412] : []),
     // A body that is sent too slowly, is too large or has another content type.

@@ -1,6 +1,7 @@
 /** Completes the OpenAPI document that the plugins generate from the route schemas. */
 import type { SwaggerTransform } from '@fastify/swagger'
 import type { FastifySchema } from 'fastify'
+import { toRequiredRight } from '@rapport/core/auth/rights/rights.ts'
 import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -53,10 +54,16 @@ export const describeRoute: SwaggerTransform = (input) => {
       ...(Object.keys(headers).length > 0 && { headers: { type: 'object', properties: headers } }),
       security,
       ...(isOptional(input.schema) && { [optionalBody]: true }),
-      ...(isSecured && { 'x-required-role': requiredRole(input.route) }),
+      ...(isSecured && { 'x-required-role': requiredRole(input.route), ...describeRight(input.schema) }),
     },
     url,
   }
+}
+
+/** What `rights` of an API key must include; left out if they cannot. */
+function describeRight({ operationId = '' }: FastifySchema) {
+  const right = toRequiredRight(operationId)
+  return right === undefined ? {} : { 'x-required-right': right }
 }
 
 /** A mark on operations whose body may be absent, because the plugin documents every body as required. */

@@ -59,7 +59,7 @@ export const openApi = fp(
               type: 'http',
               scheme: 'bearer',
               description:
-                'Send `Authorization: Bearer <credential>`. The credential is an API key (`rpk_…`, from `POST /api-keys`) or the token of a session (`rps_…`, from `POST /auth/signup` or `POST /auth/login`). `x-required-role` of an operation is the lowest role that may call it.',
+                'Send `Authorization: Bearer <credential>`. The credential is an API key (`rpk_…`, from `POST /api-keys`) or the token of a session (`rps_…`, from `POST /auth/signup` or `POST /auth/login`). `x-required-role` of an operation is the lowest role that may call it, and `x-required-right` is what the `rights` of an API key must include, if it has any.',
             },
             metricsToken: {
               type: 'http',

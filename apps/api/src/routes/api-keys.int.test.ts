@@ -18,6 +18,7 @@ test('GET and POST /api-keys, GET /api-keys/{id}: the key is shown only once', a
     id: anId('key'),
     name: 'Website',
     role: 'VIEWER',
+    rights: null,
     prefix: key.slice(0, 10),
     createdBy: anId('usr'),
     expiresAt: '2099-12-31T21:59:59.999Z',
@@ -35,6 +36,7 @@ test('GET and POST /api-keys, GET /api-keys/{id}: the key is shown only once', a
 test('a key by default has the role MEMBER and does not expire', async () => {
   expect((await issue({ name: 'plain' })).body).toMatchObject({ role: 'MEMBER', expiresAt: null })
   expect((await issue({ name: 'plain', expiresAt: null })).body).toMatchObject({ expiresAt: null })
+  expect(expectError(await issue({ name: 'plain', expiresAt: '' }), 400).issues).toMatchObject([{ path: 'expiresAt' }])
 })
 
 test('DELETE /api-keys/{id}: a revoked key fails on the next request, even its own', async () => {

@@ -38,7 +38,7 @@ export const demo = defineCommand({
       await save({ RAPPORT_WORKSPACE_ID: id })
       const ctx = contextOf(base, id)
       const formId = await createDemo(ctx, (step) => terminal.log(`Creating ${step}`))
-      const { key } = await createApiKey(ctx, { name: 'Demo', role: 'ADMIN', expiresAt: null })
+      const { key } = await createApiKey(ctx, { name: 'Demo', role: 'ADMIN', rights: null, expiresAt: null })
       return { RAPPORT_WORKSPACE_ID: id, RAPPORT_API_KEY: key, RAPPORT_FORM_ID: formId }
     })
     await save(made)

@@ -18,7 +18,8 @@ import { timestampNow } from '../kernel/validation.ts'
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
 /**
- * Creates an API key. Only an ADMIN may call it, and ADMIN is the highest role of a key, so no key exceeds its creator.
+ * Creates an API key. Only an ADMIN may call it, and ADMIN is the highest role of a key, so no key exceeds its creator. A key
+ * with rights may never call it.
  * Only this response contains the key; the database stores its hash. Throws `quota_exceeded` if the workspace has the maximum number of API keys.
  */
 export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {
@@ -30,6 +31,7 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
       id: newId('key'),
       name: input.name,
       role: input.role,
+      rights: input.rights,
       prefix: key.slice(0, 10),
       keyHash: hashToken(key),
       createdBy: await lockActor(ctx),
@@ -41,7 +43,12 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
       .insert(apiKeys)
       .values(apiKey)
       .catch(onConstraint('api_keys_workspace_id_workspaces_id_fk', () => notFound('Workspace')))
-    await audit(ctx, 'api_key.created', { subjectId: apiKey.id, name: apiKey.name, role: apiKey.role })
+    await audit(ctx, 'api_key.created', {
+      subjectId: apiKey.id,
+      name: apiKey.name,
+      role: apiKey.role,
+      rights: apiKey.rights?.join() ?? null,
+    })
     return { ...toApiKey(apiKey), key }
   })
 }
@@ -136,6 +143,7 @@ export function toApiKey(row: ApiKeyRow): ApiKey {
     id: row.id,
     name: row.name,
     role: row.role,
+    rights: row.rights,
     prefix: row.prefix,
     createdBy: row.createdBy,
     expiresAt: row.expiresAt,

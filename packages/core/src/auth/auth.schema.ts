@@ -3,7 +3,6 @@ import { maxWorkspaceName, Workspace } from '../workspaces/workspaces.schema.ts'
 import {
   CreatedAt,
   Email,
-  EmptyAsNull,
   SingleLine,
   Timestamp,
   TimestampInput,
@@ -13,6 +12,7 @@ import {
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
+import { Rights } from './rights/rights.schema.ts'
 
 export const User = z
   .object({
@@ -136,6 +136,12 @@ export const ApiKey = z
     role: z
       .enum(roles)
       .describe('The role of the key: at most the role of the user who created it, also after that role has changed.'),
+    rights: z
+      .array(z.string())
+      .nullable()
+      .describe(
+        'The operations that the key is limited to, as they were given. `null` for all that its role may call.',
+      ),
     prefix: z.string().meta({ description: 'The first characters of the key, to recognize it.' }),
     createdBy: CreatedBy,
     expiresAt: Timestamp.nullable().describe('When the key stops working. `null` if it does not expire.'),
@@ -159,11 +165,21 @@ export const ApiKeyInput = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the key.'),
     role: z.enum(['VIEWER', 'MEMBER', 'ADMIN']).default('MEMBER').describe('The role of the key, at most your own.'),
-    expiresAt: EmptyAsNull(TimestampInput.refine((moment) => moment > timestampNow(), 'must be in the future'))
+    rights: Rights.nullable()
       .default(null)
-      .describe('When the key stops working. `null` or empty if it does not expire.'),
+      .describe(
+        'The operations that the key is limited to, such as `contacts.list`, or `contacts.*` for a whole resource. A leading `-` takes away: `["contacts.*", "-contacts.export"]`. Each operation shows its name as `x-required-right`. The role still applies. `auth.me` and `mcp.call` are always allowed; operations of apiKeys, invites and members cannot be named. `null`: all that the role may call.',
+      ),
+    expiresAt: TimestampInput.refine((moment) => moment > timestampNow(), 'must be in the future')
+      .nullable()
+      .default(null)
+      .describe('When the key stops working. `null` if it does not expire.'),
   })
-  .meta({ id: 'ApiKeyCreate', description: 'A new API key.', examples: [{ name: 'Website', role: 'MEMBER' }] })
+  .meta({
+    id: 'ApiKeyCreate',
+    description: 'A new API key.',
+    examples: [{ name: 'Website', role: 'MEMBER', rights: ['contacts.*', '-contacts.export'] }],
+  })
 export type ApiKeyInput = z.output<typeof ApiKeyInput>
 
 export const ApiKeyQuery = PageQuery.extend({

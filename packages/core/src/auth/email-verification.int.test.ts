@@ -101,7 +101,7 @@ test('sends one more email after an hour, unless the address is verified', async
 })
 
 test('rejects a request by an API key', async () => {
-  const apiKeyCtx: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'ADMIN' } }
+  const apiKeyCtx: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'ADMIN', rights: null } }
   await expect(resendVerificationMail(apiKeyCtx)).rejects.toMatchObject({ code: 'forbidden' })
 })
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
   const { db } = database
   for (const role of ['VIEWER', 'ADMIN', 'MEMBER'] as const) {
     const ctx = await createTestCtx(db)
-    tokens.push((await createApiKey(ctx, { name: role, role, expiresAt: null })).key)
+    tokens.push((await createApiKey(ctx, { name: role, role, rights: null, expiresAt: null })).key)
     const person = { email: `${role.toLowerCase()}@example.com`, password: 'seven long wooden spoons', name: '' }
     tokens.push((await signUp({ db, requestId: 'test', settings: testSettings }, person)).token)
   }

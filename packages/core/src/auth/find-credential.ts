@@ -38,8 +38,8 @@ async function findApiKeys(db: Db, hashes: string[]): Promise<(Credential | unde
   return hashes.map((hash) => {
     const key = keys.find((one) => one.hash === hash)
     if (!key) return undefined
-    const { workspaceId, id: apiKeyId, role, isSuspended } = key
-    return { workspaceId, isSuspended, actor: { kind: 'apiKey', apiKeyId, role } }
+    const { workspaceId, id: apiKeyId, role, rights, isSuspended } = key
+    return { workspaceId, isSuspended, actor: { kind: 'apiKey', apiKeyId, role, rights } }
   })
 }
 
@@ -50,6 +50,7 @@ const selectApiKeys = prepared('find API keys', (db, param: Params<Hashes>) =>
       workspaceId: apiKeys.workspaceId,
       id: apiKeys.id,
       role: apiKeys.role,
+      rights: apiKeys.rights,
       isSuspended: isInSuspendedWorkspace(apiKeys.workspaceId),
       // Written at most once a minute, so that a busy key does not turn every read into a write.
       isUseStale: sql<boolean>`coalesce(${apiKeys.lastUsedAt} < now() - interval '1 minute', true)`,

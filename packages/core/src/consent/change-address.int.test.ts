@@ -162,7 +162,7 @@ describe('with confirmChangedAddress', () => {
 
 test('the proof of a change by an import names the import and who uploaded it', async () => {
   const apiKeyId = 'key_01kag7m3v9e8fs2t4w6x8y0z1b' as never
-  const uploading: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId, role: 'MEMBER' } }
+  const uploading: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId, role: 'MEMBER', rights: null } }
   const { id } = await queueTestImport(uploading, `externalId,email\nx,${next}\n`, { onConflict: 'update' })
   await runQueuedImport(ctx, id)
   const expected = { method: 'ADDRESS_CHANGED', importId: id, actorId: apiKeyId }
@@ -171,6 +171,8 @@ test('the proof of a change by an import names the import and who uploaded it', 
 
 test('the proof names the user or API key that changed the address', async () => {
   const apiKeyId = 'key_01kag7m3v9e8fs2t4w6x8y0z1b' as never
-  await updateContact({ ...ctx, actor: { kind: 'apiKey', apiKeyId, role: 'MEMBER' } }, ada.id, { email: next })
+  await updateContact({ ...ctx, actor: { kind: 'apiKey', apiKeyId, role: 'MEMBER', rights: null } }, ada.id, {
+    email: next,
+  })
   expect((await proofs()).map(([newest]) => newest?.actorId)).toEqual([apiKeyId, apiKeyId])
 })

@@ -156,7 +156,7 @@ describe('closing a deal', () => {
 describe('the activity of a deal', () => {
   test('lists changes of stage or status with their actor, newest first', async () => {
     const user: Ctx = { ...ctx, actor: { kind: 'user', userId: newId('usr'), role: 'MEMBER' } }
-    const key: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'MEMBER' } }
+    const key: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'MEMBER', rights: null } }
     await updateDeal(user, deal.id, { stageId: stageAt(1) })
     await updateDeal(key, deal.id, { stageId: stageAt(2), status: 'WON', name: 'Sold' })
     await updateDeal(user, deal.id, { name: 'Sold twice' })

@@ -50,7 +50,8 @@ export interface Settings {
 
 export type Actor =
   | { kind: 'user'; userId: UserId; role: Role; sessionId?: SessionId }
-  | { kind: 'apiKey'; apiKeyId: ApiKeyId; role: Role }
+  /** `rights` limit a key to a part of what its role may do: see `auth/rights`. */
+  | { kind: 'apiKey'; apiKeyId: ApiKeyId; role: Role; rights: readonly string[] | null }
   /** A visitor: through a form or a link in an email. */
   | { kind: 'public' }
   /** The worker. */

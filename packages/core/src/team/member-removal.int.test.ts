@@ -41,7 +41,10 @@ async function join(role: Role): Promise<Person> {
 
 const invite = (by: Ctx, role: Role = 'VIEWER') => createInvite(by, { email: freshEmail(), role })
 const issue = (by: Ctx, role: ApiKey['role'] = 'ADMIN') => createApiKey(by, ApiKeyInput.parse({ name: 'key', role }))
-const withKey = ({ id }: { id: ApiKeyId }): Ctx => ({ ...ctx, actor: { kind: 'apiKey', apiKeyId: id, role: 'ADMIN' } })
+const withKey = ({ id }: { id: ApiKeyId }): Ctx => ({
+  ...ctx,
+  actor: { kind: 'apiKey', apiKeyId: id, role: 'ADMIN', rights: null },
+})
 const idsOf = (records: { id: string }[]) => records.map(({ id }) => id)
 const readInvites = async () => idsOf((await listInvites(ctx, all)).data)
 const readKeys = async (createdBy?: UserId) => idsOf((await listApiKeys(ctx, { ...all, createdBy })).data)

@@ -31,8 +31,8 @@ const freshEmail = () => `person-${(userCount += 1)}@example.com`
 async function as(userId: UserId, role: 'ADMIN' | 'OWNER', kind: 'user' | 'apiKey' = 'user'): Promise<Ctx> {
   const user: Ctx = { ...ctx, actor: { kind: 'user', userId, role } }
   if (kind === 'user' || role === 'OWNER') return user
-  const { id: apiKeyId } = await createApiKey(user, { name: 'key', role, expiresAt: null })
-  return { ...ctx, actor: { kind, apiKeyId, role } }
+  const { id: apiKeyId } = await createApiKey(user, { name: 'key', role, rights: null, expiresAt: null })
+  return { ...ctx, actor: { kind, apiKeyId, role, rights: null } }
 }
 const tokenOf = (id: string) => deriveMailToken(ctx.settings.keys, 'rpi', id)
 const accept = (id: string, overrides: { password?: string; name?: string } = {}) =>

@@ -59,6 +59,10 @@ export type ApiKey = {
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
+     * The operations that the key is limited to, as they were given. `null` for all that its role may call.
+     */
+    rights: Array<string> | null;
+    /**
      * The first characters of the key, to recognize it.
      */
     prefix: string;
@@ -93,7 +97,11 @@ export type ApiKeyCreate = {
      */
     role?: 'VIEWER' | 'MEMBER' | 'ADMIN';
     /**
-     * When the key stops working. `null` or empty if it does not expire.
+     * The operations that the key is limited to, such as `contacts.list`, or `contacts.*` for a whole resource. A leading `-` takes away: `["contacts.*", "-contacts.export"]`. Each operation shows its name as `x-required-right`. The role still applies. `auth.me` and `mcp.call` are always allowed; operations of apiKeys, invites and members cannot be named. `null`: all that the role may call.
+     */
+    rights?: Array<string> | null;
+    /**
+     * When the key stops working. `null` if it does not expire.
      */
     expiresAt?: string | string | null;
 };
@@ -1233,6 +1241,10 @@ export type CreatedApiKey = {
      * The role of the key: at most the role of the user who created it, also after that role has changed.
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
+    /**
+     * The operations that the key is limited to, as they were given. `null` for all that its role may call.
+     */
+    rights: Array<string> | null;
     /**
      * The first characters of the key, to recognize it.
      */
@@ -7715,6 +7727,10 @@ export type SessionsListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -7760,6 +7776,10 @@ export type SessionsDeleteErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -7838,6 +7858,10 @@ export type WorkspacesListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -8287,6 +8311,10 @@ export type WorkspaceGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -8394,6 +8422,10 @@ export type WorkspaceUsageErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -8810,6 +8842,10 @@ export type MembersListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -8941,6 +8977,10 @@ export type MembersGetErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -9209,6 +9249,10 @@ export type ContactsListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The request conflicts with the current state of a record, or with a request that is still running.
      */
@@ -9597,6 +9641,10 @@ export type ContactsGetErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -10043,6 +10091,10 @@ export type ContactsListActivityErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -10179,6 +10231,10 @@ export type CustomFieldsListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -10378,6 +10434,10 @@ export type CustomFieldsGetErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -10737,6 +10797,10 @@ export type ImportsListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -10869,6 +10933,10 @@ export type ImportsGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -10934,6 +11002,10 @@ export type FormsListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -11134,6 +11206,10 @@ export type FormsGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -11281,6 +11357,10 @@ export type FormsListSubmissionsErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -11421,6 +11501,10 @@ export type FormsGetSubmissionErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -11490,6 +11574,10 @@ export type ListsListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -11694,6 +11782,10 @@ export type ListsGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -11820,6 +11912,10 @@ export type ListsCountSubscribersErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -11898,6 +11994,10 @@ export type ListsListSubscribersErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -12122,6 +12222,10 @@ export type ListsGetSubscriberErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -12420,6 +12524,10 @@ export type SuppressionsGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -12641,6 +12749,10 @@ export type ContactsGetTrackingConsentErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -12791,6 +12903,10 @@ export type SegmentsListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -12908,6 +13024,10 @@ export type SegmentsPreviewErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The body was sent too slowly.
      */
@@ -13061,6 +13181,10 @@ export type SegmentsGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -13212,6 +13336,10 @@ export type SegmentsListContactsErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -13297,6 +13425,10 @@ export type CampaignsListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -13501,6 +13633,10 @@ export type CampaignsGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -13626,6 +13762,10 @@ export type TemplateVariablesListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -13671,6 +13811,10 @@ export type CampaignsGetAudienceErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -14286,6 +14430,10 @@ export type CampaignsGetStatsErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -14364,6 +14512,10 @@ export type CampaignsListRecipientsErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -14501,6 +14653,10 @@ export type DomainsListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -14700,6 +14856,10 @@ export type DomainsGetErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -15200,6 +15360,10 @@ export type PipelinesListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -15403,6 +15567,10 @@ export type PipelinesGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -15554,6 +15722,10 @@ export type PipelinesGetSummaryErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -15683,6 +15855,10 @@ export type DealsListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -15883,6 +16059,10 @@ export type DealsGetErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -16030,6 +16210,10 @@ export type DealsListActivityErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -16116,6 +16300,10 @@ export type TasksListOfContactErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -16283,6 +16471,10 @@ export type TasksListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -16410,6 +16602,10 @@ export type TasksGetErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -16552,6 +16748,10 @@ export type WebhooksListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -16751,6 +16951,10 @@ export type WebhooksGetErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -16987,6 +17191,10 @@ export type WebhooksListDeliveriesErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -17046,6 +17254,10 @@ export type WebhooksGetDeliveryErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -17369,6 +17581,10 @@ export type EventsListErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -17420,6 +17636,10 @@ export type EventsGetErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -17474,6 +17694,10 @@ export type EventTypesListErrors = {
      * The credential is missing or invalid.
      */
     401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */

@@ -63,6 +63,38 @@ export const isolationGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'isolation',
+    name: 'an API key exceeds its rights over HTTP',
+    file: 'apps/api/src/http/authentication.ts',
+    search: "      requireRight(this.ctx.actor, this.routeOptions.schema?.operationId ?? '')\n",
+    replacement: '',
+    tests: ['apps/api/test/key-rights.int.test.ts'],
+  },
+  {
+    promise: 'isolation',
+    name: 'an API key exceeds its rights as an agent',
+    file: 'apps/api/src/mcp/call-tool.ts',
+    search: '    for (const operation of tool.operations) requireRight(request.ctx.actor, operation)\n',
+    replacement: '',
+    tests: ['apps/api/test/key-rights.int.test.ts'],
+  },
+  {
+    promise: 'isolation',
+    name: 'an API key has a right that was taken away',
+    file: `${core}/auth/rights/rights.ts`,
+    search: ' && !names.some((name) => rights.includes(`-${name}`))',
+    replacement: '',
+    tests: ['apps/api/test/key-rights.int.test.ts'],
+  },
+  {
+    promise: 'isolation',
+    name: 'an API key with rights makes another key',
+    file: `${core}/auth/rights/rights.schema.ts`,
+    search: 'rights.filter(isWithheld)',
+    replacement: 'rights.filter(() => false)',
+    tests: ['apps/api/test/key-rights.int.test.ts'],
+  },
+  {
+    promise: 'isolation',
     name: 'a suspended workspace is changed',
     file: 'apps/api/src/http/authentication.ts',
     search:

@@ -19,10 +19,11 @@ export const keyList = defineCommand({
     const keys = await withWorkspace(cli, workspace, (ctx) =>
       readAllPages((page) => listApiKeys(ctx, { ...page, sort: '-createdAt' })),
     )
-    const rows = keys.map(({ id, prefix, role, lastUsedAt, expiresAt, name }) => [
+    const rows = keys.map(({ id, prefix, role, rights, lastUsedAt, expiresAt, name }) => [
       id,
       prefix,
       role,
+      rights?.join() ?? 'all',
       lastUsedAt ?? 'never',
       expiresAt ?? 'never',
       name,
@@ -30,7 +31,7 @@ export const keyList = defineCommand({
     cli.terminal.print(
       json
         ? JSON.stringify({ data: keys })
-        : formatTable([['id', 'key', 'role', 'last used', 'expires', 'name'], ...rows]),
+        : formatTable([['id', 'key', 'role', 'rights', 'last used', 'expires', 'name'], ...rows]),
     )
     return exitCodes.success
   },

@@ -102,6 +102,8 @@ export const apiKeys = tenantTable(
     id: id('key').notNull(),
     name: text().notNull(),
     role: text({ enum: roles }).notNull(),
+    /** Operations that the key is limited to; null for all that its role may call. */
+    rights: text().array(),
     /** The first characters of the key, so that users can recognize it. */
     prefix: text().notNull(),
     keyHash: text().notNull(),

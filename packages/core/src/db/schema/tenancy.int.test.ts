@@ -101,7 +101,7 @@ async function insertRelatedRows(ctx: Ctx) {
     await ctx.db.execute(statement)
   }
 }
-const keyInput = { name: 'key', role: 'ADMIN' as const, expiresAt: null }
+const keyInput = { name: 'key', role: 'ADMIN' as const, rights: null, expiresAt: null }
 
 interface Link {
   name: string

@@ -39,7 +39,7 @@ async function fillWorkspace(ctx: Ctx): Promise<void> {
   await createTestWebhook(ctx)
   await deleteWebhook(ctx, (await createTestWebhook(ctx)).id)
   await deleteList(ctx, (await createTestList(ctx, { name: 'Deleted' })).id)
-  await createApiKey(ctx, { name: 'Site', role: 'MEMBER', expiresAt: null })
+  await createApiKey(ctx, { name: 'Site', role: 'MEMBER', rights: null, expiresAt: null })
   const options = { type: 'SELECT', options: ['free', 'pro'] }
   await createCustomField(ctx, CustomFieldInput.parse({ key: 'plan', label: 'Plan', ...options }))
   const removed = await createCustomField(ctx, CustomFieldInput.parse({ key: 'old', label: 'Old', ...options }))
