@@ -138,7 +138,7 @@ export const DealChange = z
       .describe('`WON` and `LOST` close the deal and set `closedAt`; `OPEN` reopens it and clears `closedAt`.'),
     lostReason: EmptyAsNull(SingleLine(200)).describe(
       'Why the deal was lost, such as `Price`. Only for a deal that is or becomes `LOST`; any other status clears it. ' +
-        'It outlives the contact: do not name a person in it.',
+        '`null` for no reason. It outlives the contact: do not name a person in it.',
     ),
   })
   .partial()

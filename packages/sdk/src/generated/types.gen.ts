@@ -1626,7 +1626,7 @@ export type DealUpdate = {
      */
     status?: 'OPEN' | 'WON' | 'LOST';
     /**
-     * Why the deal was lost, such as `Price`. Only for a deal that is or becomes `LOST`; any other status clears it. It outlives the contact: do not name a person in it.
+     * Why the deal was lost, such as `Price`. Only for a deal that is or becomes `LOST`; any other status clears it. `null` for no reason. It outlives the contact: do not name a person in it.
      */
     lostReason?: string | null;
 };
