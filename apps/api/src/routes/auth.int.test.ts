@@ -266,6 +266,7 @@ test('/auth/me with an API key returns its name and role, but not the key', asyn
       id: anId('key'),
       name: 'VIEWER',
       role: 'VIEWER',
+      rights: null,
       prefix: viewer.slice(0, 10),
       createdBy: anId('usr'),
       expiresAt: null,

@@ -239,7 +239,10 @@ describe('events', () => {
     expect([ada?.firstName, added?.firstName]).toEqual(['Augusta', 'Newer'])
     const updated = (await readEvents('contact.updated')).map((event) => event.data)
     expect(updated).toMatchObject([{ firstName: 'Ada' }, { firstName: 'Augusta' }, { firstName: 'Newer' }])
-    expect(updated.slice(1)).toEqual([ada, added])
+    expect(updated.slice(1)).toEqual([
+      { ...ada, changes: { firstName: { from: 'Ada', to: 'Augusta' } } },
+      { ...added, changes: { firstName: { from: 'New', to: 'Newer' } } },
+    ])
     expect((await readEvents('contact.created')).at(-1)?.data).toMatchObject({ id: added?.id, firstName: 'New' })
   })
 
