@@ -9,6 +9,8 @@ import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { eraseNextStep } from '../operations/contacts/erase-contact.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Ctx } from '../request/context.ts'
+import { listDeliveries } from '../webhooks/delivery-log.ts'
+import { DeliveryQuery } from '../webhooks/deliveries.schema.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
@@ -17,6 +19,7 @@ import {
   createTestDeal,
   createTestMember,
   createTestPipeline,
+  createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { chooseSeed, countRuns } from '@rapport/testing/runs.ts'
@@ -75,6 +78,20 @@ test('a closed deal outlives its contact without the person, with one event', as
   for (const query of [{ contactId }, { contactErased: 'true' }])
     expect((await listDeals(ctx, DealQuery.parse(query))).data).toEqual([kept])
   expect((await listDeals(ctx, DealQuery.parse({ contactErased: 'false' }))).data).toEqual([])
+})
+
+test.each([
+  [{ changed: ['name'] }, 1],
+  [{ changed: ['valueCents', 'contactErasedAt'], status: { eq: 'WON' as const } }, 1],
+  [{ status: { eq: 'WON' as const } }, 1],
+  [{ changed: ['valueCents'] }, 0],
+])('the update of a deal by an erasure reaches a webhook with the filter %j', async (filter, count) => {
+  const { id, contactId } = await createDealOf((await createTestContact(ctx)).id)
+  await updateDeal(ctx, id, { status: 'WON' })
+  const webhook = await createTestWebhook(ctx, { eventTypes: ['deal.updated'], filter })
+  await erase(contactId)
+  const { data } = await listDeliveries(ctx, webhook.id, DeliveryQuery.parse({}))
+  expect(data.map(({ eventType }) => eventType)).toEqual(Array(count).fill('deal.updated'))
 })
 
 test('an OPEN deal goes with its contact, also one that was won before', async () => {

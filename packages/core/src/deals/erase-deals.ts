@@ -3,7 +3,7 @@ import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { deals } from '../db/schema/index.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
-import { emitMany } from '../events/emit.ts'
+import { emitErasures, emitMany } from '../events/emit.ts'
 import { redactEventsOfDeals } from '../events/redact-events.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
@@ -20,14 +20,8 @@ export async function eraseDealsOfContact(ctx: Ctx, contactId: ContactId): Promi
   await deleteOpenDeals(ctx, contactId)
   await changeWithEvents({
     changeBatch: (limit) => emptyNextDeals(ctx, { contactId, limit }),
-    // The values from before are those of the person.
-    emit: async (rows) => {
-      await emitMany(
-        ctx,
-        dealUpdated,
-        rows.map((row) => ({ ...toDeal(row), changes: null })),
-      )
-    },
+    emit: async (rows) =>
+      await emitErasures(ctx, dealUpdated, { records: rows.map(toDeal), changed: ['name', 'contactErasedAt'] }),
   })
 }
 

@@ -65,6 +65,19 @@ export async function emitUpdates<Data extends EventSubject>(
   )
 }
 
+/** Emits the event of each record that lost these fields because its person was erased, without the former values. */
+export async function emitErasures<Data extends EventSubject>(
+  ctx: Ctx,
+  { type }: EventDefinition<Updated<Data>>,
+  { records, changed }: { records: readonly NoInfer<Data>[]; changed: readonly (keyof Data & string)[] },
+): Promise<void> {
+  await emitRecords(
+    ctx,
+    type,
+    records.map((record) => ({ data: { ...record, changes: null }, changed, origin: ctx })),
+  )
+}
+
 async function emitRecords(ctx: Ctx, type: EmittedType, records: readonly EventRecord<EventSubject>[]): Promise<void> {
   if (records.length === 0) return
   publishDeliveries(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, records)))
