@@ -7,7 +7,10 @@ const examples = resolve(import.meta.dirname, '../../../examples')
 
 interface Settings {
   apiUrl: string
-  key: string
+  /** None for a program that reads the key from a file. */
+  key?: string
+  /** The script of `package.json`. */
+  script?: string
   /** Further variables. */
   env?: Record<string, string>
 }
@@ -26,15 +29,20 @@ export async function runExample(name: string, settings: Settings): Promise<stri
 }
 
 /** Runs the script as pnpm does, but without a process of pnpm, so that signals reach the program itself. */
-function commandOf(name: string, { apiUrl, key, env }: Settings) {
+function commandOf(name: string, { apiUrl, key, script = 'start', env }: Settings) {
   const folder = resolve(examples, name)
   const read = (file: string) => readFileSync(resolve(folder, file), 'utf8')
-  const manifest = JSON.parse(read('package.json')) as { name: string; scripts: { start: string } }
-  const command = `npx --yes pnpm --filter ${manifest.name} start`
+  const manifest = JSON.parse(read('package.json')) as { name: string; scripts: Record<string, string> }
+  const command = `npx --yes pnpm --filter ${manifest.name} ${script}`
   if (!read('README.md').includes(`\n${command}\n`)) throw new Error(`${name}/README.md: does not have "${command}"`)
   return {
     command: 'bash',
-    parameters: ['-c', `cd '${folder}' && exec ${manifest.scripts.start}`],
-    env: { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, RAPPORT_API_URL: apiUrl, RAPPORT_API_KEY: key, ...env },
+    parameters: ['-c', `cd '${folder}' && exec ${manifest.scripts[script]}`],
+    env: {
+      PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+      RAPPORT_API_URL: apiUrl,
+      ...(key !== undefined && { RAPPORT_API_KEY: key }),
+      ...env,
+    },
   }
 }
