@@ -211,6 +211,29 @@ function startListener(receiver: HttpReceiver, ...more: string[]) {
   })
 }
 
+test('listen --trigger has an example delivered to the webhook of the URL alone', async () => {
+  const receiver = await startHttpReceiver()
+  const [url, other] = [`${receiver.url}/hook`, `${receiver.url}/other`]
+  const create = (address: string, eventTypes: string[]) =>
+    stack.api.call<{ secret: string }>('POST', '/webhooks', { key, body: { url: address, eventTypes } })
+  await create(other, ['*'])
+  const trigger = (type: string) => run(clientEnv(), 'listen', '--forward', url, '--trigger', type)
+
+  const opened = await trigger('deal.won')
+  expect(opened).toMatchObject({ code: 0, stdout: expect.stringMatching(/evt_\w+ {2}deal.won +200 {2}\d+ ms\n/) })
+  const [secret = ''] = /whsec_\S+/.exec(opened.stderr) ?? []
+  expect(verifySignature(receiver.requests[0], secret)).toMatchObject({ type: 'deal.won', data: { status: 'WON' } })
+  const listed = await stack.api.call<{ data: { url: string }[] }>('GET', '/webhooks', { key })
+  expect(listed.body.data.map((webhook) => webhook.url)).toEqual([other])
+
+  const own = await create(url, ['contact.created'])
+  receiver.respondWith(() => ({ status: 500 }))
+  expect(await trigger('contact.deleted')).toMatchObject({ code: 1, stdout: expect.stringContaining('500') })
+  expect(verifySignature(receiver.requests[1], own.body.secret)).toMatchObject({ type: 'contact.deleted' })
+  expect(receiver.requests.map((request) => request.url)).toEqual(['/hook', '/hook'])
+  await receiver.close()
+})
+
 test('listen --after fails for an unknown event', async () => {
   const parameters = ['listen', '--forward', 'http://127.0.0.1:1', '--after', 'evt_01kag7m3v9e8fs2t4w6x8y0z1b']
   expect(await run(clientEnv(), ...parameters)).toMatchObject({

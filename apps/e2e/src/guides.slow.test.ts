@@ -64,6 +64,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     '"from": "margaret@example.com"',
     '{"changed":["email","firstName"]}',
     '"responseStatus": 204',
+    '"deal.won"',
     'read contact.created grace@example.com',
   ],
   'webhook-delivery': [/\n\d+\n/],

@@ -1,5 +1,6 @@
 import { drainId } from '@rapport/core/work/queues.ts'
 import { uuidAt } from '@rapport/core/kernel/ids.ts'
+import type { DescribedEventType } from '@rapport/core/operations/webhooks/event-types.ts'
 import type { Delivery } from '@rapport/core/webhooks/deliveries.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -131,6 +132,18 @@ describe('a test event', () => {
     expect(await list('', other.id)).toEqual([])
     const { secret: _secret, ...shown } = webhook
     expect((await api.call('GET', `/events/${body.eventId}`, { key })).body).toMatchObject({ data: shown })
+  })
+
+  test('may be the example of any type, which is in the feed', async () => {
+    const { body: types } = await api.call<{ data: DescribedEventType[] }>('GET', '/event-types?limit=100', { key })
+    for (const { type, example } of types.data.filter(({ type }) => type !== 'webhook.test')) {
+      const { status, body } = await post<Delivery>('/test', { type })
+      expect([status, body.eventType]).toEqual([202, type])
+      const event = await api.call('GET', `/events/${body.eventId}`, { key })
+      expect(event.body).toMatchObject({ type, data: example.data })
+    }
+    const unknown = await post('/test', { type: 'deal.wonn' })
+    expectError(unknown, 400, 'type: must be an event type of GET /event-types (did you mean "deal.won"?)')
   })
 
   test('is not sent to a disabled webhook', async () => {

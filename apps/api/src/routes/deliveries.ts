@@ -1,11 +1,12 @@
+import { listDeliveries, readDelivery, redeliver, redeliverMany } from '@rapport/core/webhooks/delivery-log.ts'
+import { sendTestEvent } from '@rapport/core/operations/webhooks/event-types.ts'
 import {
-  listDeliveries,
-  readDelivery,
-  redeliver,
-  redeliverMany,
-  testWebhook,
-} from '@rapport/core/webhooks/delivery-log.ts'
-import { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from '@rapport/core/webhooks/deliveries.schema.ts'
+  Delivery,
+  DeliveryQuery,
+  RedeliverInput,
+  RedeliverResult,
+  WebhookTestInput,
+} from '@rapport/core/webhooks/deliveries.schema.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
@@ -57,14 +58,14 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'webhooks.test',
         summary: 'Send a test event',
         description:
-          'Sends a `webhook.test` event to this webhook only; its `data` is the webhook. Returns 409 if the webhook is disabled.',
+          'Sends a `webhook.test` event, or an example of another type, to this webhook only, also if it does not subscribe to the type. The event is in the feed too. Returns 409 if the webhook is disabled.',
         params,
-        body: EmptyBody,
+        body: WebhookTestInput,
         response: { 202: Delivery },
       },
     },
     idempotent(async (request, reply) => {
-      const delivery = await testWebhook(request.ctx, request.params.id)
+      const delivery = await sendTestEvent(request.ctx, request.params.id, request.body)
       reply.code(202)
       return delivery
     }),

@@ -2,6 +2,8 @@
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { parseCommandLine } from '../command-line.ts'
+import { commands } from '../commands.ts'
 import { describeError } from '../describe-error.ts'
 import { startInProcess } from '../testing.ts'
 import { listen } from './listen.ts'
@@ -115,4 +117,34 @@ test.each([
   const { code, logged } = startInProcess(listen, options)
   expect(await code.catch(describeError)).toMatch(message)
   expect(logged).toEqual([])
+})
+
+const read = (...words: string[]) => parseCommandLine(commands, ['listen', '--forward', receiver.url, ...words])
+
+test('--trigger suggests the type that was meant, and takes no secret', async () => {
+  await expect(read('--trigger', 'contact.udpated')).rejects.toThrow(
+    /^--trigger: .+ \(did you mean "contact.updated"\?\)/,
+  )
+  const options = { forward: receiver.url, types: ['*'], trigger: 'deal.won', secret: 'whsec_A', json: false }
+  const { code } = startInProcess(listen, options)
+  await expect(code).rejects.toThrow('--secret: is not possible with --trigger')
+})
+
+test('--trigger deletes its webhook if Ctrl-C ends it before the delivery', async () => {
+  const webhook = { id: 'whk_1', url: receiver.url, secret: 'whsec_A' }
+  const delivery = { id: 'dlv_1', eventId: first, createdAt: '2026-11-21T06:35:49.123Z', status: 'PENDING' }
+  respondWith(json(200, { data: [], nextCursor: null }), json(201, webhook), json(202, delivery))
+  const options = {
+    forward: receiver.url,
+    types: ['*'],
+    trigger: 'deal.won',
+    json: false,
+    api: api.url,
+    key: 'rpk_test',
+  }
+  const { code, stop } = startInProcess(listen, options)
+  await waitUntil(() => api.requests.length > 3, { describe: 'the delivery is read' })
+  stop()
+  expect(await code).toBe(130)
+  expect(api.requests.at(-1)).toMatchObject({ method: 'DELETE', url: '/webhooks/whk_1' })
 })

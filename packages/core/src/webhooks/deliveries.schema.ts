@@ -62,6 +62,17 @@ export const DeliveryQuery = PageQuery.extend({
 })
 export type DeliveryQuery = z.output<typeof DeliveryQuery>
 
+export const WebhookTestInput = OptionalObject({
+  type: EventTypeFilter.default('webhook.test').describe(
+    'The type of the event. `data` is the example of the type in `GET /event-types`; that of `webhook.test` is the webhook.',
+  ),
+}).meta({
+  id: 'WebhookTestRequest',
+  description: 'Which event to send.',
+  examples: [{ type: 'deal.won' }],
+})
+export type WebhookTestInput = z.output<typeof WebhookTestInput>
+
 const redeliveryRange = timeRange('created')
 
 export const RedeliverInput = OptionalObject({

@@ -4,6 +4,7 @@ import { composedStatement } from '../db/statements/named-statement.ts'
 import { int } from '../db/statements/sql-types.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
+import type { EventDefinition, EventSubject } from '../events/event-definition.ts'
 import { emitTo } from '../events/emit.ts'
 import { timestampAt } from '../kernel/validation.ts'
 import { type DeliveryId, timeOfUuid, uuidOf, type WebhookId } from '../kernel/ids.ts'
@@ -61,11 +62,19 @@ export async function readDelivery(ctx: Ctx, webhookId: WebhookId, id: DeliveryI
   return toDelivery(row)
 }
 
-/** Emits a `webhook.test` event to one webhook. Throws `wrong_state` if the webhook is disabled. */
-export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
+/**
+ * Emits a `webhook.test` event to one webhook, or the example of another type. Throws `wrong_state` if the webhook is
+ * disabled.
+ */
+export function testWebhook(
+  ctx: Ctx,
+  id: WebhookId,
+  example: EventDefinition<EventSubject> = webhookTest,
+): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
-    const data = await readEnabledWebhook(ctx, id)
-    const deliveryId = await emitTo(ctx, webhookTest, { webhookId: id, data })
+    const webhook = await readEnabledWebhook(ctx, id)
+    const data = example.type === webhookTest.type ? webhook : (example.example as EventSubject)
+    const deliveryId = await emitTo(ctx, example, { webhookId: id, data })
     // The webhook was deleted concurrently.
     if (!deliveryId) throw notFound('Webhook')
     await resetPause(ctx, id)

@@ -1702,12 +1702,12 @@ export class Webhooks extends Resource {
   /**
    * Send a test event.
    *
-   * Sends a `webhook.test` event to this webhook only; its `data` is the webhook. Returns 409 if the webhook is disabled.
+   * Sends a `webhook.test` event, or an example of another type, to this webhook only, also if it does not subscribe to the type. The event is in the feed too. Returns 409 if the webhook is disabled.
    *
    * Requires the role MEMBER.
    */
-  test(id: string, options?: RequestOptions): ApiPromise<types.WebhooksTestResponse> {
-    return this.client.request({ method: 'POST', path: encodePath`/webhooks/${id}/test`, isIdempotent: true }, options)
+  test(id: string, body?: types.WebhooksTestData['body'], options?: RequestOptions): ApiPromise<types.WebhooksTestResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/webhooks/${id}/test`, body, isIdempotent: true }, options)
   }
 
   /**

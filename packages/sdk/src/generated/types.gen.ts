@@ -5435,6 +5435,16 @@ export type WebhookRedeliverRequest = {
 };
 
 /**
+ * Which event to send.
+ */
+export type WebhookTestRequest = {
+    /**
+     * The type of the event. `data` is the example of the type in `GET /event-types`; that of `webhook.test` is the webhook.
+     */
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+};
+
+/**
  * The fields of the webhook to change. Omitted fields stay unchanged.
  */
 export type WebhookUpdate = {
@@ -17288,7 +17298,7 @@ export type WebhooksGetDeliveryResponses = {
 export type WebhooksGetDeliveryResponse = WebhooksGetDeliveryResponses[keyof WebhooksGetDeliveryResponses];
 
 export type WebhooksTestData = {
-    body?: never;
+    body?: WebhookTestRequest;
     headers?: {
         /**
          * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.

@@ -16,6 +16,9 @@ import { listDeleted } from '../../lists/list-events.ts'
 import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from '../../tasks/task-events.ts'
 import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../../contacts/contact-events.ts'
 import { importCompleted } from '../../imports/import-events.ts'
+import type { WebhookId } from '../../kernel/ids.ts'
+import type { Delivery, WebhookTestInput } from '../../webhooks/deliveries.schema.ts'
+import { testWebhook } from '../../webhooks/delivery-log.ts'
 import { webhookDisabled, webhookTest } from '../../webhooks/webhook-events.ts'
 import {
   subscriptionCreated,
@@ -76,6 +79,11 @@ export const EventTypeQuery = PageQuery.pick({ limit: true, cursor: true })
 export type EventTypeQuery = z.output<typeof EventTypeQuery>
 
 const definitions: readonly EventDefinition<EventSubject>[] = Object.values(eventDefinitions)
+
+/** Sends an event to one webhook: `webhook.test`, or the example of another type. */
+export async function sendTestEvent(ctx: Ctx, id: WebhookId, { type }: WebhookTestInput): Promise<Delivery> {
+  return await testWebhook(ctx, id, eventDefinitions[type])
+}
 
 /** Lists a page of all types, in the order of `eventDefinitions`. */
 export function listEventTypes(ctx: Ctx, query: EventTypeQuery): Page<DescribedEventType> {
