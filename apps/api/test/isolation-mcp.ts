@@ -53,6 +53,16 @@ export const mcpToolCases = {
     ({ suppression }: Ids) => callTool('lift_suppression', { suppressionId: suppression, note: 'spy' }),
   ],
   list_lists: [],
+  create_list: [],
+  add_subscriber: [
+    ({ list }: Ids, own: Ids) => callTool('add_subscriber', { listId: list, contactId: own.contact }),
+    ({ contact }: Ids, own: Ids) => callTool('add_subscriber', { listId: own.list, contactId: contact }),
+  ],
+  list_segments: [],
+  preview_segment: [
+    ({ segment }: Ids) => callTool('preview_segment', { segmentId: segment }),
+    ({ list }: Ids) => callTool('preview_segment', { filter: { list } }),
+  ],
   list_campaigns: [({ list }: Ids) => callTool('list_campaigns', { listId: list })],
   list_template_variables: [],
   draft_campaign: [
@@ -66,6 +76,8 @@ export const mcpToolCases = {
     ({ contact }: Ids, own: Ids) => callTool('preview_campaign', { campaignId: own.draft, contactId: contact }),
   ],
   campaign_report: [({ campaign }: Ids) => callTool('campaign_report', { campaignId: campaign })],
+  pause_campaign: [({ campaign }: Ids) => callTool('pause_campaign', { campaignId: campaign })],
+  cancel_campaign: [({ campaign }: Ids) => callTool('cancel_campaign', { campaignId: campaign })],
   list_domains: [],
   verify_domain: [({ domain }: Ids) => callTool('verify_domain', { domainId: domain })],
   send_test: [

@@ -1,4 +1,4 @@
-import type { CallToolResult, McpRequestContext } from '@modelcontextprotocol/server'
+import type { CallToolResult } from '@modelcontextprotocol/server'
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { requireRight } from '@rapport/core/auth/rights/rights.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
@@ -7,13 +7,8 @@ import type { FastifyRequest } from 'fastify'
 import { toLoggedErrorBody } from '../http/errors/error-handler.ts'
 import { type Tool, ToolError } from './tool.ts'
 
-export interface Caller {
-  request: FastifyRequest
-  era: McpRequestContext['era']
-}
-
 /** Calls a tool. Every error becomes a result that the agent can read. */
-export async function callTool(tool: Tool, { request, era }: Caller, args: unknown): Promise<CallToolResult> {
+export async function callTool(tool: Tool, request: FastifyRequest, args: unknown): Promise<CallToolResult> {
   // The log lines of this request name the tool.
   request.log = request.log.child({ tool: tool.name })
   try {
@@ -24,8 +19,7 @@ export async function callTool(tool: Tool, { request, era }: Caller, args: unkno
     return { content: [toText(result)], structuredContent: result }
   } catch (error) {
     const body = describeError(error, request)
-    // Clients of the 2025 protocols reject structured content that does not match the output schema, even of an error.
-    return { content: [toText(body)], isError: true, ...(era === 'modern' && { structuredContent: body }) }
+    return { content: [toText(body)], structuredContent: body, isError: true }
   }
 }
 

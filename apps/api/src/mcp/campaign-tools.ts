@@ -19,27 +19,14 @@ import {
   RecipientQuery,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
+import { cancelCampaign, pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { listTemplateVariables } from '@rapport/core/campaigns/templates/list-template-variables.ts'
 import { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
-import { List, ListQuery } from '@rapport/core/lists/lists.schema.ts'
-import { listLists } from '@rapport/core/lists/lists.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { z } from 'zod'
 import { defineTool, newestFirst, pageInput, parseInput, reads } from './tool.ts'
-
-const lists = defineTool({
-  name: 'list_lists',
-  operations: ['lists.list'],
-  title: 'List lists',
-  description: 'Returns the lists of the workspace with their number of confirmed subscribers, newest first.',
-  role: 'VIEWER',
-  annotations: reads,
-  input: z.strictObject({ search: ListQuery.shape.search, ...pageInput }),
-  output: PageOf(List),
-  run: (ctx, input) => listLists(ctx, { ...input, ...newestFirst }),
-})
 
 const { status, listId, search } = CampaignQuery.shape
 const campaigns = defineTool({
@@ -142,4 +129,32 @@ const report = defineTool({
   },
 })
 
-export const campaignTools = [lists, campaigns, templateVariables, draftCampaign, preview, report]
+const ends = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
+
+const pause = defineTool({
+  name: 'pause_campaign',
+  operations: ['campaigns.pause'],
+  title: 'Pause a campaign',
+  description:
+    'Stops a campaign that is being sent. The recipients who have no email yet keep waiting for a person to resume it. Idempotent.',
+  role: 'MEMBER',
+  annotations: ends,
+  input: z.strictObject({ campaignId: Id('cmp') }),
+  output: z.object({ campaign: CampaignSummary }),
+  run: async (ctx, { campaignId }) => ({ campaign: await pauseCampaign(ctx, campaignId) }),
+})
+
+const cancel = defineTool({
+  name: 'cancel_campaign',
+  operations: ['campaigns.cancel'],
+  title: 'Cancel a campaign',
+  description:
+    'Stops a campaign that is being sent or is paused, for good: the recipients who have no email yet get none. Idempotent.',
+  role: 'MEMBER',
+  annotations: ends,
+  input: z.strictObject({ campaignId: Id('cmp') }),
+  output: z.object({ campaign: CampaignSummary }),
+  run: async (ctx, { campaignId }) => ({ campaign: await cancelCampaign(ctx, campaignId) }),
+})
+
+export const campaignTools = [campaigns, templateVariables, draftCampaign, preview, report, pause, cancel]

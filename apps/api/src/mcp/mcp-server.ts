@@ -5,7 +5,8 @@ import { truncateText } from '@rapport/core/kernel/errors.ts'
 import { withSuggestion } from '@rapport/core/kernel/suggestion.ts'
 import type { Actor } from '@rapport/core/request/context.ts'
 import { version } from '@rapport/core/runtime/version.ts'
-import { type Caller, callTool } from './call-tool.ts'
+import type { FastifyRequest } from 'fastify'
+import { callTool } from './call-tool.ts'
 import type { Tool } from './tool.ts'
 import { tools } from './tools.ts'
 
@@ -17,15 +18,15 @@ const instructions = [
 ].join('\n')
 
 /** Creates the MCP server of one request. It has the tools that the credential may call. */
-export function createMcpServer(caller: Caller): McpServer {
+export function createMcpServer(request: FastifyRequest): McpServer {
   const mcp = new McpServer({ name: 'rapport', title: 'Rapport', version }, { instructions })
   // Not `registerTool`, which would convert every schema again for each request, and describe invalid arguments itself.
   mcp.server.registerCapabilities({ tools: {} })
   mcp.server.setRequestHandler('tools/list', () => ({
-    tools: tools.filter((tool) => mayCall(caller.request.ctx.actor, tool)).map(({ definition }) => definition),
+    tools: tools.filter((tool) => mayCall(request.ctx.actor, tool)).map(({ definition }) => definition),
   }))
   mcp.server.setRequestHandler('tools/call', ({ params }) =>
-    callTool(findTool(params.name), caller, params.arguments ?? {}),
+    callTool(findTool(params.name), request, params.arguments ?? {}),
   )
   return mcp
 }

@@ -5,11 +5,11 @@ import { callTool } from '../../test/mcp.ts'
 import { freshEmail, type Json, startTestApi, type TestWorkspace } from '../../test/testing.ts'
 
 interface Report extends Json {
-  confirmationToken: string
   willReceive: number
 }
 interface Sending extends Json {
   status: string
+  confirmationToken: string
   report: Report
 }
 
@@ -65,7 +65,8 @@ test('the first call returns a report and sends nothing; the second sends once',
     },
   })
   expect(await readCampaign()).toMatchObject({ status: 'DRAFT', queued: 0 })
-  const { confirmationToken } = first.value.report
+  const { confirmationToken, report } = first.value
+  expect(report['confirmationToken']).toBe(confirmationToken)
   expect(await send(confirmationToken)).toEqual({ isError: false, value: { status: 'SENDING', queued: 3, unseen: 0 } })
   expect(await readCampaign()).toMatchObject({ status: 'SENDING', queued: 3 })
   expect(await send(confirmationToken)).toEqual({
@@ -75,7 +76,7 @@ test('the first call returns a report and sends nothing; the second sends once',
 })
 
 test('two calls at once with one token send once', async () => {
-  const { confirmationToken } = (await send()).value.report
+  const { confirmationToken } = (await send()).value
   const results = await Promise.all([send(confirmationToken), send(confirmationToken)])
   expect(results.filter(({ isError }) => isError)).toHaveLength(1)
   const events = await api.query(`select type from events where type = 'campaign.sending' and data->>'id' = $1`, [
@@ -99,7 +100,7 @@ const changes: Record<string, [() => Promise<unknown>, string]> = {
 test.each(Object.entries(changes))(
   'after %s, the second call fails with a new report',
   async (_name, [change, message]) => {
-    const { confirmationToken } = (await send()).value.report
+    const { confirmationToken } = (await send()).value
     await change()
     const failed = await send(confirmationToken)
     expect(failed).toMatchObject({
@@ -108,7 +109,7 @@ test.each(Object.entries(changes))(
     })
     expect(await readCampaign()).toMatchObject({ status: 'DRAFT', queued: 0 })
     const { willReceive } = failed.value.report
-    expect(await send(failed.value.report.confirmationToken)).toMatchObject({
+    expect(await send(failed.value.confirmationToken)).toMatchObject({
       value: { status: 'SENDING', queued: willReceive },
     })
   },
@@ -120,7 +121,7 @@ test('a token of another workspace or campaign is refused without a new report',
   const theirs = await api.create<{ id: string }>('/campaigns', other.key, { name: 'a', subject: 'b', listId: list.id })
   await api.create(`/lists/${list.id}/subscribers`, other.key, { email: freshEmail(), status: 'CONFIRMED' })
   const report = await callTool<Sending>(api, other.key, { name: 'send_campaign', args: { campaignId: theirs.id } })
-  for (const token of [report.value.report.confirmationToken, 'a.b', '', 'x'.repeat(600)]) {
+  for (const token of [report.value.confirmationToken, 'a.b', '', 'x'.repeat(600)]) {
     const { isError, value } = await send(token)
     expect([isError, value['issues'], value.report]).toEqual([
       true,
@@ -181,7 +182,7 @@ test('a template error of a draft returns issues with line and column', async ()
 })
 
 test('a change by a tool is attributed to the credential that called it', async () => {
-  const { confirmationToken } = (await send()).value.report
+  const { confirmationToken } = (await send()).value
   await send(confirmationToken)
   const { body } = await api.call<{ data: Json[] }>('GET', '/audit-log?action=campaign.sent', { key: workspace.token })
   const { body: me } = await api.call<{ apiKey: { id: string } }>('GET', '/auth/me', { key: workspace.key })

@@ -4,7 +4,8 @@ import { Sending, SendResult, SendTestInput } from '@rapport/core/campaigns/camp
 import { reportSending, sendReviewedCampaign } from '@rapport/core/campaigns/sending-report/report-sending.ts'
 import { SendingReport } from '@rapport/core/campaigns/sending-report/sending-report.schema.ts'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
-import { Id } from '@rapport/core/kernel/ids.ts'
+import { type CampaignId, Id } from '@rapport/core/kernel/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import { z } from 'zod'
 import { defineTool, ToolError } from './tool.ts'
 
@@ -32,12 +33,18 @@ const sendTest = defineTool({
   },
 })
 
+/** An agent looks for the token beside the report, where the next call takes it. */
+async function reportWithToken(ctx: Ctx, campaignId: CampaignId) {
+  const report = await reportSending(ctx, campaignId)
+  return { confirmationToken: report.confirmationToken, report }
+}
+
 const sendCampaign = defineTool({
   name: 'send_campaign',
   operations: ['campaigns.getAudience', 'campaigns.send'],
   title: 'Send a campaign',
   description:
-    'Sends a campaign to the confirmed subscribers of its list, in two calls. The first call, without `confirmationToken`, sends nothing: it returns a report with the recipients, the subject, the list and the sender. Show the report to the user and ask for consent. The second call, with the `confirmationToken` of the report, sends the campaign. It fails and returns a new report if the campaign or the number of its recipients has changed, or after ten minutes. Sending cannot be undone. A campaign is sent only once.',
+    'Sends a campaign to the confirmed subscribers of its list, in two calls. The first call, without `confirmationToken`, sends nothing: it returns a `confirmationToken`, and a report with the recipients, the subject, the list and the sender. Show the report to the user and ask for consent. The second call, with the `confirmationToken` of the first, sends the campaign. It fails and returns a new token and report if the campaign or the number of its recipients has changed, or after ten minutes. Sending cannot be undone. A campaign is sent only once.',
   role: 'MEMBER',
   annotations: { ...annotations, destructiveHint: true },
   input: z.strictObject({
@@ -46,22 +53,25 @@ const sendCampaign = defineTool({
       .string()
       .max(600)
       .optional()
-      .describe('The token of the report that the user has agreed to. Omit it to get a report.'),
+      .describe('The token of the first call, whose report the user has agreed to. Omit it to get a report.'),
   }),
   output: z.object({
     status: z
       .enum(['CONFIRMATION_REQUIRED', 'SENDING'])
       .describe('`CONFIRMATION_REQUIRED`: nothing was sent. `SENDING`: the emails are sent in the background.'),
+    confirmationToken: SendingReport.shape.confirmationToken
+      .optional()
+      .describe('For the second call. `null` if there are no recipients.'),
     report: SendingReport.optional().describe('What sending would do, if nothing was sent.'),
     queued: SendResult.shape.queued.optional(),
     unseen: Sending.shape.unseen.optional(),
   }),
   async run(ctx, { campaignId, confirmationToken }) {
     if (confirmationToken === undefined)
-      return { status: 'CONFIRMATION_REQUIRED' as const, report: await reportSending(ctx, campaignId) }
+      return { status: 'CONFIRMATION_REQUIRED' as const, ...(await reportWithToken(ctx, campaignId)) }
     const result = await sendReviewedCampaign(ctx, campaignId, { confirmationToken }).catch(async (error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'precondition_failed') throw error
-      throw new ToolError(error, { report: await reportSending(ctx, campaignId) })
+      throw new ToolError(error, await reportWithToken(ctx, campaignId))
     })
     return { status: 'SENDING' as const, ...result }
   },

@@ -14,7 +14,7 @@ export async function serveMcp(request: FastifyRequest, parsedBody: unknown): Pr
   const webRequest = toWebRequest(request)
   if (await isLegacyRequest(webRequest, parsedBody)) return serveLegacy(request, webRequest, parsedBody)
   let failure = new Error('The MCP handler failed')
-  const handler = createMcpHandler(({ era }) => createMcpServer({ request, era }), {
+  const handler = createMcpHandler(() => createMcpServer(request), {
     legacy: 'reject',
     onerror: (error) => (failure = error),
   })
@@ -25,7 +25,7 @@ export async function serveMcp(request: FastifyRequest, parsedBody: unknown): Pr
 
 /** The protocols of 2025. The handler of the SDK would answer them with a stream of one event. */
 async function serveLegacy(request: FastifyRequest, webRequest: Request, parsedBody: unknown): Promise<Response> {
-  const server = createMcpServer({ request, era: 'legacy' })
+  const server = createMcpServer(request)
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   try {

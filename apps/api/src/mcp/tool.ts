@@ -29,9 +29,10 @@ export interface Tool {
   /** What the tool does, as rights of API keys name it: a key with rights needs all of them. */
   operations: readonly OperationId[]
   annotations: Annotations
-  /** The tool as `tools/list` shows it. */
+  /** The tool as `tools/list` shows it: without the schema of its results, as an agent pays for every byte of the list. */
   definition: ToolDefinition
-  /** Validates the arguments and calls the tool. */
+  output: z.ZodObject
+  /** Validates the arguments and calls the tool. The result has only what `output` declares. */
   run: (ctx: Ctx, args: unknown) => Promise<object>
 }
 
@@ -64,16 +65,9 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
     operations,
     role,
     annotations,
-    definition: {
-      name,
-      title,
-      description,
-      inputSchema: toJsonSchema(input, 'input'),
-      // A schema with an id would become a reference, but the protocol requires an object here.
-      outputSchema: toJsonSchema(z.object(output.shape), 'output'),
-      annotations,
-    },
-    run: (ctx, args) => declaration.run(ctx, parseInput(input, args)),
+    definition: { name, title, description, inputSchema: toJsonSchema(input), annotations },
+    output,
+    run: async (ctx, args) => output.parse(await declaration.run(ctx, parseInput(input, args))),
   }
 }
 
@@ -85,8 +79,9 @@ export function parseInput<Input extends z.ZodType>(schema: Input, input: unknow
 }
 
 /** Without `$schema`: the validators of some clients know only an earlier version, and reject every other. */
-function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): ToolDefinition['inputSchema'] {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: completeJsonSchema })
+function toJsonSchema(schema: z.ZodType): ToolDefinition['inputSchema'] {
+  const options = { io: 'input', unrepresentable: 'any', override: completeJsonSchema } as const
+  const { $schema: _, ...json } = z.toJSONSchema(schema, options)
   simplifySchemas(json)
   return json as ToolDefinition['inputSchema']
 }

@@ -3,6 +3,7 @@ import { consentTools } from './consent-tools.ts'
 import { contactTools } from './contact-tools.ts'
 import { dealTools } from './deal-tools.ts'
 import { domainTools } from './domain-tools.ts'
+import { listTools } from './list-tools.ts'
 import { sendingTools } from './sending-tools.ts'
 import type { Tool } from './tool.ts'
 
@@ -10,6 +11,7 @@ import type { Tool } from './tool.ts'
 export const tools: readonly Tool[] = [
   ...contactTools,
   ...consentTools,
+  ...listTools,
   ...campaignTools,
   ...domainTools,
   ...sendingTools,
