@@ -18,6 +18,23 @@ test('the schema of OpenAPI and the recommended rules of redocly find no problem
   expect(await findProblems(document)).toEqual([])
 })
 
+test('the same tools find no problem in OpenAPI 3.0, which has every operation', async () => {
+  const { body, headers } = await api.call<Document & { openapi: string }>('GET', '/openapi.json?version=3.0')
+  expect(body.openapi).toBe('3.0.3')
+  // Everywhere it may be null, so it is repeated.
+  const unused = expect.stringMatching(/^redocly no-unused-components: Component: "WebhookFilter"/) as unknown
+  expect(await findProblems(body)).toEqual([unused])
+  const operationsOf = ({ paths }: Document) =>
+    Object.entries(paths).map(([path, methods]) => [path, Object.keys(methods)])
+  expect(operationsOf(body)).toEqual(operationsOf(document))
+  const cached = await api.call('GET', '/openapi.json?version=3.0', {
+    headers: { 'if-none-match': String(headers['etag']) },
+  })
+  expect(cached.status).toBe(304)
+  expect((await api.call<{ openapi: string }>('GET', '/openapi.json?version=3.1')).body.openapi).toBe('3.1.0')
+  expect((await api.call('GET', '/openapi.json?version=2.0')).status).toBe(400)
+})
+
 test('a document that breaks the specification or a rule has problems', async () => {
   const { version: _, ...unversioned } = document.info
   // A smaller document, which is checked faster.

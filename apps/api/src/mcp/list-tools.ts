@@ -58,7 +58,7 @@ const subscribe = defineTool({
       error: 'either contactId or email is required, but not both',
     }),
   output: z.object({ subscription: Subscription }),
-  // Never CONFIRMED: only the person, or a back end that has the proof, says that somebody has consented.
+  // Never CONFIRMED: only the person, or a back end that has the proof, states consent.
   async run(ctx, { listId, ...contact }) {
     const { subscription } = await addSubscriber(ctx, listId, { ...contact, status: 'PENDING' })
     return { subscription }

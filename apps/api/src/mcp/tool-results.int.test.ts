@@ -2,8 +2,7 @@
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { callTool } from '../../test/mcp.ts'
-import { prepareTools } from '../../test/mcp-arguments.ts'
+import { callTool, prepareTools } from '../../test/mcp.ts'
 import { readEverything } from '../../test/isolation-workspace.ts'
 import { startTestApi } from '../../test/testing.ts'
 import { defineTool, reads } from './tool.ts'
@@ -25,7 +24,7 @@ test('no tool declares a result that is a secret, but the token of a report', ()
   const names = tools.flatMap(({ name, output }) => {
     const schema = z.toJSONSchema(output, { io: 'output', unrepresentable: 'any' })
     const declared = [...entriesOf(schema)].flatMap(([key, value]) =>
-      key === 'properties' ? Object.keys(Object(value)) : [],
+      key === 'properties' ? Object.keys(value as object) : [],
     )
     return declared.filter((one) => secretName.test(one)).map((one) => `${name} ${one}`)
   })

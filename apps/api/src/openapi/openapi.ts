@@ -6,6 +6,7 @@ import { version } from '@rapport/core/runtime/version.ts'
 import { staticResponse } from '../http/conditional-requests/static-response.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
 import { withErrorResponses } from './error-responses.ts'
+import { toOpenApi30 } from './to-openapi-30.ts'
 
 /** In reading order. */
 const tags = {
@@ -33,9 +34,16 @@ const tags = {
 
 const OpenApiDocument = z
   .record(z.string(), z.unknown())
-  .meta({ id: 'OpenApiDocument', description: 'A document as defined by OpenAPI 3.1.' })
+  .meta({ id: 'OpenApiDocument', description: 'A document as defined by OpenAPI 3.1 or 3.0.' })
 
-/** Documents every route registered after it, as OpenAPI 3.1 at `/openapi.json`. */
+const DocumentQuery = z.object({
+  version: z
+    .enum(['3.1', '3.0'])
+    .default('3.1')
+    .describe('The version of OpenAPI. `3.0` is for generators that cannot read 3.1; it has no webhooks.'),
+})
+
+/** Documents every route registered after it at `/openapi.json`, as OpenAPI 3.1 and 3.0. */
 export const openApi = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
     app.addHook('onRoute', (route) => {
@@ -72,6 +80,9 @@ export const openApi = fp(
       transform: describeRoute,
       transformObject: finishDocument,
     })
+    const answer = (build: () => object) =>
+      staticResponse({ type: 'application/json; charset=utf-8', build: () => JSON.stringify(build()) })
+    const answers = { '3.1': answer(() => app.swagger()), '3.0': answer(() => toOpenApi30(app.swagger())) }
     app.get(
       '/openapi.json',
       {
@@ -79,11 +90,12 @@ export const openApi = fp(
           tags: ['Operators'],
           operationId: 'openApi.get',
           summary: 'Retrieve this document',
-          description: 'Returns the OpenAPI 3.1 document of this API. `/docs` has guides, and shows it as a reference.',
+          description: 'Returns the OpenAPI document of this API. `/docs` has guides, and shows it as a reference.',
+          querystring: DocumentQuery,
           response: { 200: OpenApiDocument, 304: z.null().describe('Not modified') },
         },
       },
-      staticResponse({ type: 'application/json; charset=utf-8', build: () => JSON.stringify(app.swagger()) }),
+      (request, reply) => answers[(request.query as z.output<typeof DocumentQuery>).version](request, reply),
     )
   },
   { name: 'open-api', dependencies: ['schema-compilers', 'rate-limits'] },

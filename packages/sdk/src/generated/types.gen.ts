@@ -3173,7 +3173,7 @@ export type MovedDeal = {
 };
 
 /**
- * A document as defined by OpenAPI 3.1.
+ * A document as defined by OpenAPI 3.1 or 3.0.
  */
 export type OpenApiDocument = {
     [key: string]: unknown;
@@ -5605,7 +5605,12 @@ export type WorkspaceUpdate = {
 export type OpenApiGetData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * The version of OpenAPI. `3.0` is for generators that cannot read 3.1; it has no webhooks.
+         */
+        version?: '3.1' | '3.0';
+    };
     url: '/openapi.json';
 };
 
