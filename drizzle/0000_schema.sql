@@ -262,6 +262,7 @@ CREATE TABLE "tracking_denials" (
 CREATE TABLE "custom_fields" (
 	"workspace_id" uuid NOT NULL,
 	"id" uuid NOT NULL,
+	"object" text DEFAULT 'CONTACT' NOT NULL,
 	"key" text NOT NULL,
 	"label" text NOT NULL,
 	"type" text NOT NULL,
@@ -270,7 +271,8 @@ CREATE TABLE "custom_fields" (
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "custom_fields_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
-	CONSTRAINT "custom_fields_key_key" UNIQUE("workspace_id","key"),
+	CONSTRAINT "custom_fields_key_key" UNIQUE("workspace_id","object","key"),
+	CONSTRAINT "custom_fields_object_check" CHECK ("custom_fields"."object" in ('CONTACT', 'DEAL')),
 	CONSTRAINT "custom_fields_type_check" CHECK ("custom_fields"."type" in ('TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'))
 );
 --> statement-breakpoint
@@ -381,6 +383,7 @@ CREATE TABLE "deals" (
 	"owner_id" uuid,
 	"expected_close_on" date,
 	"lost_reason" text,
+	"custom_field_values" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "deals_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
@@ -835,6 +838,7 @@ CREATE INDEX "deals_contact_index" ON "deals" USING btree ("workspace_id","conta
 CREATE INDEX "deals_owner_index" ON "deals" USING btree ("workspace_id","owner_id","created_at","id") WHERE "deals"."owner_id" is not null;--> statement-breakpoint
 CREATE INDEX "deals_expected_index" ON "deals" USING btree ("workspace_id","expected_close_on","id") WHERE "deals"."expected_close_on" is not null;--> statement-breakpoint
 CREATE INDEX "deals_erased_index" ON "deals" USING btree ("workspace_id","created_at","id") WHERE "deals"."contact_erased_at" is not null;--> statement-breakpoint
+CREATE INDEX "deals_custom_fields_index" ON "deals" USING gin ("workspace_id","custom_field_values" jsonb_path_ops) WHERE "deals"."custom_field_values" <> '{}';--> statement-breakpoint
 CREATE INDEX "deals_open_index" ON "deals" USING btree ("workspace_id","pipeline_id","stage_id","value_cents","owner_id","expected_close_on") WHERE "deals"."status" = 'OPEN';--> statement-breakpoint
 CREATE INDEX "deals_closed_sums_index" ON "deals" USING btree ("workspace_id","pipeline_id","closed_at","status","owner_id","lost_reason","value_cents") WHERE "deals"."status" <> 'OPEN';--> statement-breakpoint
 CREATE INDEX "tasks_created_index" ON "tasks" USING btree ("workspace_id","created_at","id");--> statement-breakpoint

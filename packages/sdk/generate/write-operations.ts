@@ -104,7 +104,7 @@ function writeMethod(document: OpenApiDocument, { operation, method, path }: End
 
 /** The custom fields are not known in advance, so OpenAPI only describes the filters. */
 function queryType(operationId: string, type: string): string {
-  const hasCustomFields = ['contacts.list', 'contacts.export'].includes(operationId)
+  const hasCustomFields = ['contacts.list', 'contacts.export', 'deals.list'].includes(operationId)
   return `${type}Data['query']${hasCustomFields ? ' & { [filter: `customField.${string}`]: string }' : ''}`
 }
 

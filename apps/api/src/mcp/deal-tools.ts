@@ -1,4 +1,4 @@
-import { Deal, DealChange, DealQuery } from '@rapport/core/deals/deals.schema.ts'
+import { Deal, DealChange, DealParameters } from '@rapport/core/deals/deals.schema.ts'
 import { listDeals } from '@rapport/core/deals/list-deals.ts'
 import { updateDeal } from '@rapport/core/deals/update-deal.ts'
 import { dealStatuses } from '@rapport/core/db/schema/index.ts'
@@ -9,7 +9,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import { z } from 'zod'
 import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
 
-const filters = DealQuery.shape
+const filters = DealParameters.shape
 
 const allPipelines = defineTool({
   name: 'list_pipelines',
@@ -42,7 +42,7 @@ const deals = defineTool({
     ...pageInput,
   }),
   output: PageOf(Deal),
-  run: (ctx, input) => listDeals(ctx, { ...input, ...newestFirst }),
+  run: (ctx, input) => listDeals(ctx, { ...input, ...newestFirst, customFields: {} }),
 })
 
 const isGiven = (value: unknown) => value !== undefined

@@ -31,7 +31,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'customFields.create',
         summary: 'Create a custom field',
         description:
-          'Values of contacts are validated against the type and the options of the field. Returns 409 if `key` is already in use.',
+          'Values of contacts or deals are validated against the type and the options of the field. Returns 409 if `key` is already in use for the `object`.',
         body: CustomFieldInput,
         response: { 201: CustomField },
       },
@@ -82,7 +82,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'customFields.update',
         summary: 'Update a custom field',
-        description: 'Updates `label` and `options`. `key` and `type` cannot be changed.',
+        description: 'Updates `label` and `options`. `object`, `key` and `type` cannot be changed.',
         params,
         body: CustomFieldChange,
         response: { 200: CustomField },
@@ -99,7 +99,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'customFields.delete',
         summary: 'Delete a custom field',
         description:
-          'The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409. Webhooks whose filter names the field are disabled.',
+          'The field is deleted immediately; its values are removed from all contacts or deals in the background. Until they are removed, creating a field with the same `object` and `key` returns 409. Webhooks whose filter names the field are disabled.',
         params,
         response: { 204: Empty },
       },

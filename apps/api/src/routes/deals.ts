@@ -52,7 +52,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'deals.list',
         summary: 'List deals',
         description:
-          'Returns the deals that match all filters. With `sort=closedAt`, deals that are not closed come first; with `sort=-closedAt`, they come last.',
+          'Returns the deals that match all filters. `customField.<key>=<value>` filters by a custom field of deals. With `sort=closedAt`, deals that are not closed come first; with `sort=-closedAt`, they come last.',
         querystring: DealQuery,
         response: { 200: PageOf(Deal) },
       },

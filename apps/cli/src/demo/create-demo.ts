@@ -122,14 +122,24 @@ async function createDeals(ctx: Ctx, contacts: readonly Contact[]): Promise<void
   const [pipeline] = (await listPipelines(ctx, PipelineQuery.parse({}))).data
   if (!pipeline) throw new Error('The workspace has no pipeline')
   const last = pipeline.stages.length - 1
+  await createCustomField(ctx, { object: 'DEAL', key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
   const positions = pipeline.stages.flatMap((_, position) => [position, position, position])
   for (const [index, position] of positions.entries()) {
     const contact = contacts[index * 7]
     if (!contact) break
     const valueCents = 120_000 + index * 85_000
-    const name = `${contact.company ?? contact.lastName}: ${10 + index} seats`
+    const seats = 10 + index
+    const name = `${contact.company ?? contact.lastName}: ${seats} seats`
     const expectedCloseOn = daysFromNow(7 * (index + 1))
-    const deal = { pipelineId: pipeline.id, contactId: contact.id, name, valueCents, expectedCloseOn }
+    const customFieldValues = { seats }
+    const deal = {
+      pipelineId: pipeline.id,
+      contactId: contact.id,
+      name,
+      valueCents,
+      expectedCloseOn,
+      customFieldValues,
+    }
     const { id } = await createDeal(ctx, DealInput.parse(deal))
     for (const { id: stageId } of pipeline.stages.slice(1, position + 1)) await updateDeal(ctx, id, { stageId })
     if (position === last)

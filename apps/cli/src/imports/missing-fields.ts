@@ -78,7 +78,10 @@ async function* readAttributes({ cli }: Session, file: ExportFile): AsyncGenerat
 
 async function readFields({ api, cli }: Session): Promise<CustomFields> {
   const fields = new Map<string, { label: string; type: 'TEXT'; options: string[] }>()
-  for await (const { key, label } of api.rapport.customFields.list({ limit: 100 }, { signal: cli.stopping }))
+  for await (const { key, label } of api.rapport.customFields.list(
+    { object: 'CONTACT', limit: 100 },
+    { signal: cli.stopping },
+  ))
     fields.set(key, { label, type: 'TEXT', options: [] })
   return fields
 }

@@ -1,4 +1,5 @@
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
+import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
 import { deleteCustomField } from '@rapport/core/operations/webhooks/delete-custom-field.ts'
 import { updateCustomField, createCustomField, listCustomFields } from '@rapport/core/custom-fields/custom-fields.ts'
 import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
@@ -68,12 +69,13 @@ test('waits for transactions that validated a value before the deletion, and cle
   expect(await countValues()).toBe(0)
 })
 
-test('clears a value whose contact moves behind the current position', async () => {
+test('clears a value that a merge moves behind the current position', async () => {
   const field = await define()
-  const { id } = await createTestContact(ctx, { email: 'z@example.com', customFieldValues: { plan: 'pro' } })
+  const { id } = await createTestContact(ctx)
+  const duplicate = await createTestContact(ctx, { customFieldValues: { plan: 'pro' } })
   await deleteCustomField(ctx, field.id)
-  expect(await clearNextBatch(ctx, field.id, 'z@example.com')).toBeUndefined()
-  await updateContact(ctx, id, { email: 'a@example.com' })
+  await mergeContacts(ctx, id, { contactId: duplicate.id })
+  expect(await clearNextBatch(ctx, field.id, uuidOf(id))).toBeUndefined()
   expect(await finishRemoval(ctx, field.id)).toBe(false)
   await expect(define()).rejects.toThrow('is still being removed')
   await clearCustomField(deps, jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id)))

@@ -51,18 +51,18 @@ export const eraseContact = (deps: WorkerDeps, job: WorkJob) =>
   repeat(deps, job, { step: (ctx) => eraseNextStep(ctx, job.id) })
 
 /**
- * Removes the values of a deleted custom field from all contacts, in the order of their emails. Each job runs to its end,
- * because a new one would start again with the first contact.
+ * Removes the values of a deleted custom field from all contacts or deals, in the order of their ids. Each job runs to its end,
+ * because a new one would start again with the first record.
  */
 export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const id = idOf('cfd', job.id)
-  let email: string | undefined = ''
+  let position: string | undefined = ''
   const step: Step = async (ctx) => {
-    if (email !== undefined) {
-      email = await clearNextBatch(ctx, id, email)
+    if (position !== undefined) {
+      position = await clearNextBatch(ctx, id, position)
       return 'continue'
     }
-    email = ''
+    position = ''
     return continueIf(finishRemoval(ctx, id).then((isFinished) => !isFinished))
   }
   return repeat(deps, job, { step, turnMs: Infinity })

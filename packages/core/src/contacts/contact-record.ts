@@ -1,4 +1,5 @@
 import { getTableColumns } from 'drizzle-orm'
+import { sortByKey } from '../custom-fields/custom-values.ts'
 import { contacts } from '../db/schema/index.ts'
 import type { Contact } from './contacts.schema.ts'
 
@@ -28,10 +29,4 @@ export function toContact(row: ContactRow): Contact {
     externalId: row.externalId,
     locale: row.locale,
   }
-}
-
-/** PostgreSQL stores the keys in an order of its own. In one order, a contact has one representation and one ETag. */
-function sortByKey<Value>(values: Record<string, Value>): Record<string, Value> {
-  const keys = Object.keys(values)
-  return keys.length < 2 ? values : Object.fromEntries(keys.toSorted().map((key) => [key, values[key] as Value]))
 }

@@ -4,6 +4,7 @@ import { Locale } from '../kernel/values/locale.ts'
 import { CreatedAt, Email, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
+import { CustomValues, CustomValuesChange } from '../custom-fields/custom-fields.schema.ts'
 import { ExternalId } from './identity/external-id.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
@@ -21,9 +22,7 @@ export const Contact = z
     lastName: z.string().describe('The last name. Empty if unknown, never `null`.'),
     phone: z.string().nullable().describe('The phone number. `null` if unknown.'),
     company: z.string().nullable().describe('The company. `null` if unknown.'),
-    customFieldValues: z
-      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
-      .describe('Values by the key of the custom field. A field without a value is left out.'),
+    customFieldValues: CustomValues,
     tags: z.array(z.string()).describe('The tags, in the order in which they were added.'),
     emailSubscribedStatus: z
       .enum(emailSubscribedStatuses)
@@ -102,13 +101,6 @@ export const Tags = z
 /** Fits `form:` and the longest form name. */
 export const sourceLength = 205
 
-const customFieldValues = z
-  .record(
-    z.string().max(100),
-    z.union([z.string(), z.number(), z.boolean(), z.null()], 'must be a string, a number, true, false or null'),
-  )
-  .refine((values) => Object.keys(values).length <= 100, 'must have at most 100 fields')
-
 const writable = {
   email: Email.describe('The email address, unique in the workspace, ignoring case.'),
   externalId: ExternalId.nullable().describe(
@@ -118,7 +110,7 @@ const writable = {
   lastName: SingleLine(200).describe('The last name. Empty for none; `null` is not allowed.'),
   phone: emptyToNull(Phone).describe('The phone number. `null` or empty for none.'),
   company: emptyToNull(SingleLine(200)).describe('The company. `null` or empty for none.'),
-  customFieldValues: customFieldValues.describe(
+  customFieldValues: CustomValuesChange.describe(
     'Values by the key of the custom field. `null` removes a value. A contact can have at most 16 KiB of values, as JSON.',
   ),
   tags: Tags.describe('The tags. Duplicates are removed.'),

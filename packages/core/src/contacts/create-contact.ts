@@ -10,14 +10,14 @@ import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, NewContactInput } from './contacts.schema.ts'
 import { newContact } from './merge-contact.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
-import { lockCustomFields } from '../custom-fields/custom-fields.ts'
+import { customFieldsOf } from '../custom-fields/custom-field-references.ts'
 
 /**
  * Creates a contact and emits `contact.created`. Throws `already_exists` with the id of the existing contact if the
  * email or the external id is taken, and `quota_exceeded` if the workspace has the maximum number of contacts.
  */
 export async function createContact(ctx: Ctx, input: NewContactInput): Promise<Contact> {
-  const customFieldValues = await checkCustomValues(ctx, input.customFieldValues ?? {})
+  const customFieldValues = await checkCustomValues(ctx, 'CONTACT', input.customFieldValues ?? {})
   const contact = newContact(ctx.workspaceId, { ...input, customFieldValues })
   const insert = (ctx: Ctx) => insertContact(ctx, contact)
   const needsTransaction = contact.externalId !== null || (await isContactQuotaExact(ctx))
@@ -45,15 +45,5 @@ const insertRow = insertWithEvents({
   toData: toContact,
   // The insert order of all writers, see write-contacts.ts.
   orderBy: sql`lower(email collate "C")`,
-  references: {
-    keysOf: customFieldKeys,
-    async lock(ctx, rows, options) {
-      const fields = await lockCustomFields(ctx, rows.flatMap(customFieldKeys), options)
-      return new Set(fields.keys())
-    },
-  },
+  references: customFieldsOf('CONTACT'),
 })
-
-function customFieldKeys({ customFieldValues }: ContactRow): string[] {
-  return Object.keys(customFieldValues)
-}

@@ -15,13 +15,8 @@
  * its input, whatever the policy.
  */
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type CustomValue,
-  type CustomValues,
-  exceedsCustomValueSize,
-  mergeCustomValues,
-  requireCustomValueSize,
-} from '../custom-fields/custom-fields.ts'
+import type { CustomValue, CustomValues } from '../custom-fields/custom-fields.ts'
+import { exceedsCustomValueSize, mergeCustomValues, requireCustomValueSize } from '../custom-fields/custom-values.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { newId, type WorkspaceId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'

@@ -19,7 +19,7 @@ import { mergeContact, mergePolicies, withTimeOfUpdate } from './merge-contact.t
 /** Updates the given properties: merges `customFieldValues` (null removes a key) and replaces `tags`. */
 export function updateContact(ctx: Ctx, id: ContactId, change: ContactChange): Promise<Contact> {
   return updateLocked(ctx, id, async (ctx, current) => {
-    const customFieldValues = await checkCustomValues(ctx, change.customFieldValues ?? {})
+    const customFieldValues = await checkCustomValues(ctx, 'CONTACT', change.customFieldValues ?? {})
     return mergeContact(current, { ...change, customFieldValues }, mergePolicies.update)
   })
 }

@@ -79,10 +79,10 @@ export async function writeContacts(
 const maxRounds = 3
 
 async function checkInputs(ctx: Ctx, inputs: readonly ContactInput[]) {
-  const values = await checkEachCustomValues(
-    ctx,
-    inputs.map(({ customFieldValues = {} }) => customFieldValues),
-  )
+  const values = await checkEachCustomValues(ctx, {
+    object: 'CONTACT',
+    inputs: inputs.map(({ customFieldValues = {} }) => customFieldValues),
+  })
   const checked: Entry[] = []
   const rejected: [number, ContactOutcome][] = []
   for (const [index, input] of inputs.entries()) {

@@ -1,56 +1,60 @@
-import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
+import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { type CustomFieldId, uuidOf } from '../kernel/ids.ts'
 import { finishWork } from '../work/enqueue.ts'
-import { contacts, customFields } from '../db/schema/index.ts'
+import { contacts, type CustomFieldObject, customFields, deals } from '../db/schema/index.ts'
+
+type TableWithValues = AnyPgTable & Record<'workspaceId' | 'id' | 'customFieldValues', AnyPgColumn>
+
+const tables: Record<CustomFieldObject, TableWithValues> = { CONTACT: contacts, DEAL: deals }
 
 const batchSize = 1_000
 
 /**
- * Removes the values of a deleted field from the next batch of contacts, in order of email. Returns the last email of
- * the batch, or undefined if no contact is left. A restart from '' finds all remaining values.
+ * Removes the values of a deleted field from the next batch of records, in the order of their ids. Returns the last UUID
+ * of the batch, or undefined if no record is left. A restart from '' finds all remaining values.
  */
 export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string): Promise<string | undefined> {
-  const email = sql<string>`lower(${contacts.email} collate "C")`
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const field = await lockRemovedField(ctx, id)
     if (!field) return undefined
-    const next = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${email} > ${after}`)
-    const step = db
-      .select({ email: email.as('email') })
-      .from(contacts)
-      .where(next)
-      .orderBy(email)
-      .limit(batchSize)
-    const [last] = await db.select({ email: sql<string | null>`max(email)` }).from(step.as('step'))
-    if (!last || last.email === null) return undefined
+    const table = tables[field.object]
+    const next = and(
+      eq(table.workspaceId, ctx.workspaceId),
+      after === '' ? undefined : sql`${table.id} > ${after}::uuid`,
+    )
+    const step = db.select({ id: table.id }).from(table).where(next).orderBy(table.id).limit(batchSize).as('step')
+    const [last] = await db.select({ id: sql<string | null>`max(${step.id}::text)` }).from(step)
+    if (!last || last.id === null) return undefined
     // The lock order of all writers; it prevents deadlocks.
     const locked = db
-      .select({ id: contacts.id })
-      .from(contacts)
-      .where(and(next, sql`${email} <= ${last.email}`, sql`${contacts.customFieldValues} ? ${field.key}`))
-      .orderBy(contacts.id)
+      .select({ id: table.id })
+      .from(table)
+      .where(and(next, sql`${table.id} <= ${last.id}::uuid`, hasValue(table, field.key)))
+      .orderBy(table.id)
       .for('no key update')
     await db.execute(sql`
       with locked as (${locked})
-      update contacts c set custom_field_values = c.custom_field_values - ${field.key}::text
+      update ${table} c set custom_field_values = c.custom_field_values - ${field.key}::text
       from locked where c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and c.id = locked.id`)
-    return last.email
+    return last.id
   })
 }
 
 /**
- * Deletes the definition when no value is left; its key is then free. Returns false if a value remains, because its
- * contact was merged or got another email in the meantime: restart from the first batch.
+ * Deletes the definition when no value is left; its key is then free. Returns false if a value remains, because a merge
+ * gave it to another contact in the meantime: restart from the first batch.
  */
 export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const field = await lockRemovedField(ctx, id)
     if (!field) return true
-    const hasValue = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.customFieldValues} ? ${field.key}`)
-    const left = await db.select({ id: contacts.id }).from(contacts).where(hasValue).limit(1)
+    const table = tables[field.object]
+    const isLeft = and(eq(table.workspaceId, ctx.workspaceId), hasValue(table, field.key))
+    const left = await db.select({ id: table.id }).from(table).where(isLeft).limit(1)
     if (left.length > 0) return false
     await db.delete(customFields).where(isRemoved(ctx, id))
     await finishWork(ctx, [uuidOf(id)])
@@ -58,12 +62,17 @@ export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
   })
 }
 
+const hasValue = (table: TableWithValues, key: string): SQL => sql`${table.customFieldValues} ? ${key}`
+
 /**
  * Locks a removed definition. Waits for transactions that checked values before the removal, so that they are written.
  */
-async function lockRemovedField(ctx: Ctx, id: CustomFieldId): Promise<{ key: string } | undefined> {
+async function lockRemovedField(
+  ctx: Ctx,
+  id: CustomFieldId,
+): Promise<{ object: CustomFieldObject; key: string } | undefined> {
   const [field] = await ctx.db
-    .select({ key: customFields.key })
+    .select({ object: customFields.object, key: customFields.key })
     .from(customFields)
     .where(isRemoved(ctx, id))
     .for('update')

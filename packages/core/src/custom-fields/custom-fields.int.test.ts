@@ -46,6 +46,6 @@ test.each(requests)('%s reads only the definitions that it names', async (_, req
 test('the message about a wrong value does not repeat all options', async () => {
   const options = Array.from({ length: 200 }, (_, number) => `${number}`.padEnd(200, 'x'))
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options })
-  const result = checkCustomValue(await readCustomFields(ctx), 'plan', 'nonsense')
+  const result = checkCustomValue(await readCustomFields(ctx, 'CONTACT'), 'plan', 'nonsense')
   expect('message' in result && result.message.length < 1_000).toBe(true)
 })

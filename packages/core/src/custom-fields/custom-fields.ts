@@ -4,9 +4,8 @@ import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
-import { conflict, invalidField, type Issue, notFound, truncateText } from '../kernel/errors.ts'
-import { suggestForEach, withSuggestion } from '../kernel/suggestion.ts'
-import { exceedsSize } from '../kernel/stored-size.ts'
+import { conflict, invalidField, notFound, truncateText } from '../kernel/errors.ts'
+import { withSuggestion } from '../kernel/suggestion.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { inexactNumber, isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
 import { trimInvisible } from '../kernel/values/text.ts'
@@ -18,7 +17,7 @@ import { requireQuota } from '../quotas/require-quota.ts'
 import { requireOptionQuota } from './option-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { customFields } from '../db/schema/index.ts'
+import { type CustomFieldObject, customFields } from '../db/schema/index.ts'
 import {
   type CustomField,
   type CustomFieldChange,
@@ -31,18 +30,28 @@ import { updateStatement } from '../db/json-rows.ts'
 export type CustomValue = string | number | boolean
 export type CustomValues = Record<string, CustomValue>
 type CustomFieldRow = typeof customFields.$inferSelect
-/** The definitions of a workspace, by key. */
+/** The definitions of an object in a workspace, by key. */
 export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 'type' | 'options'>>
+
+/** Some fields of an object. */
+export interface NamedFields {
+  object: CustomFieldObject
+  keys: readonly string[]
+}
 
 /**
  * Creates a custom field. Throws `already_exists` if the key is taken or its former field is still being removed, and
  * `quota_exceeded` if the workspace has the maximum number of fields or of bytes of options.
  */
-export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
+export async function createCustomField(
+  ctx: Ctx,
+  { object = 'CONTACT', ...input }: Omit<CustomFieldInput, 'object'> & Partial<CustomFieldInput>,
+): Promise<CustomField> {
   const now = timestampNow()
   const customField: CustomFieldRow = {
     workspaceId: ctx.workspaceId,
     id: newId('cfd'),
+    object,
     key: input.key,
     label: input.label,
     type: input.type,
@@ -86,14 +95,14 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
       ctx.db
         .select()
         .from(customFields)
-        .where(and(isLiveInWorkspace(ctx), isCreatedInRange(customFields, query), after))
+        .where(and(isLiveInWorkspace(ctx, query.object), isCreatedInRange(customFields, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
   return { ...page, data: page.data.map(toCustomField) }
 }
 
-/** Updates the label or the options; key and type are immutable. Existing values are kept. */
+/** Updates the label or the options; object, key and type are immutable. Existing values are kept. */
 export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
     const current = await lockCustomField(ctx, id)
@@ -128,25 +137,25 @@ export async function removeCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
   })
 }
 
-/** Reads all definitions of the workspace. If the request names the fields that it needs, use `findCustomFields`. */
-export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
-  const rows = await selectDefinitions(ctx).where(isLiveInWorkspace(ctx))
+/** Reads all definitions of an object. If the request names the fields that it needs, use `findCustomFields`. */
+export async function readCustomFields(ctx: Ctx, object: CustomFieldObject): Promise<CustomFields> {
+  const rows = await selectDefinitions(ctx).where(isLiveInWorkspace(ctx, object))
   return new Map(rows.map((row) => [row.key, row]))
 }
 
 /** Reads the definitions of these keys. */
-export async function findCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
-  if (keys.length === 0) return new Map()
-  const rows = await selectDefinitions(ctx).where(isLiveAmong(ctx, keys))
+export async function findCustomFields(ctx: Ctx, named: NamedFields): Promise<CustomFields> {
+  if (named.keys.length === 0) return new Map()
+  const rows = await selectDefinitions(ctx).where(isLiveAmong(ctx, named))
   return new Map(rows.map((row) => [row.key, row]))
 }
 
-/** Reads the keys of all custom fields of the workspace, oldest first. */
-export async function readCustomFieldKeys(ctx: Ctx): Promise<string[]> {
+/** Reads the keys of all custom fields of an object, oldest first. */
+export async function readCustomFieldKeys(ctx: Ctx, object: CustomFieldObject): Promise<string[]> {
   const rows = await ctx.db
     .select({ key: customFields.key })
     .from(customFields)
-    .where(isLiveInWorkspace(ctx))
+    .where(isLiveInWorkspace(ctx, object))
     .orderBy(customFields.createdAt, customFields.id)
   return rows.map(({ key }) => key)
 }
@@ -158,35 +167,14 @@ export async function readCustomFieldKeys(ctx: Ctx): Promise<string[]> {
  */
 export async function lockCustomFields(
   ctx: Ctx,
-  keys: readonly string[],
+  named: NamedFields,
   { skipLocked = false }: { skipLocked?: boolean } = {},
 ): Promise<CustomFields> {
-  if (keys.length === 0) return new Map()
+  if (named.keys.length === 0) return new Map()
   const rows = await selectDefinitions(ctx)
-    .where(isLiveAmong(ctx, keys))
+    .where(isLiveAmong(ctx, named))
     .for('key share', skipLocked ? { skipLocked } : {})
   return new Map(rows.map((row) => [row.key, row]))
-}
-
-/** Checks values against their definitions. An unknown key gets the nearest of `suggestions` in its message. */
-export function parseCustomValues(
-  fields: CustomFields,
-  input: Record<string, unknown>,
-  suggestions: readonly string[],
-): { values: Record<string, CustomValue | null>; issues: Issue[] } {
-  const given = Object.entries(input)
-  const unknown = given.filter(([key, value]) => value !== null && !fields.has(key)).map(([key]) => key)
-  const messages = suggestForEach('unknown custom field', unknown, suggestions)
-  const issues = unknown.map((key, index) => ({ path: `customFieldValues.${key}`, message: messages[index] ?? '' }))
-  const values: Record<string, CustomValue | null> = {}
-  for (const [key, value] of given) {
-    if (value === null) values[key] = value
-    if (value === null || !fields.has(key)) continue
-    const result = checkCustomValue(fields, key, value)
-    if ('message' in result) issues.push({ path: `customFieldValues.${key}`, message: result.message })
-    else values[key] = result.value
-  }
-  return { values, issues }
 }
 
 /** Returns the value to store, or a validation message. */
@@ -205,29 +193,6 @@ export function checkCustomValue(
   return option === undefined
     ? { message: truncateText(`must be one of ${field.options.join(', ')}`, 200) }
     : { value: option }
-}
-
-/** The size of `customFieldValues` of one contact, as JSON. */
-const maxCustomValueBytes = 16_384
-const customValuesTooLarge = 'customFieldValues: a contact can have at most 16 KiB of custom field values'
-
-/** Whether the values of one contact are too large. If they are not larger than `current`, they are accepted. */
-export function exceedsCustomValueSize(values: CustomValues, current?: CustomValues): boolean {
-  return exceedsSize(values, { maxBytes: maxCustomValueBytes, current })
-}
-
-/** Throws `validation_error` if the values of one contact are too large. */
-export function requireCustomValueSize(values: CustomValues): void {
-  if (exceedsCustomValueSize(values)) throw invalidField('customFieldValues', customValuesTooLarge)
-}
-
-/** Applies a change to custom values; null removes a key. */
-export function mergeCustomValues(
-  values: CustomValues,
-  change: Record<string, CustomValues[string] | null>,
-): CustomValues {
-  const merged = Object.entries({ ...values, ...change }).filter(([, value]) => value !== null)
-  return Object.fromEntries(merged) as CustomValues
 }
 
 /** Converts text from a query or a CSV cell to the type of its field. A text that does not fit stays a text. */
@@ -270,19 +235,21 @@ function isLiveCustomField(ctx: Ctx, id: CustomFieldId) {
   return and(byId(customFields, ctx, id), isNull(customFields.removedAt))
 }
 
-function isLiveInWorkspace(ctx: Ctx) {
-  return and(eq(customFields.workspaceId, ctx.workspaceId), isNull(customFields.removedAt))
+function isLiveInWorkspace(ctx: Ctx, object?: CustomFieldObject) {
+  const ofObject = object && eq(customFields.object, object)
+  return and(eq(customFields.workspaceId, ctx.workspaceId), ofObject, isNull(customFields.removedAt))
 }
 
 /** Other texts are keys of no field, and PostgreSQL refuses some of them. */
-function isLiveAmong(ctx: Ctx, keys: readonly string[]) {
+function isLiveAmong(ctx: Ctx, { object, keys }: NamedFields) {
   const possible = keys.filter((key) => customFieldKey.test(key))
-  return and(isLiveInWorkspace(ctx), inArray(customFields.key, possible))
+  return and(isLiveInWorkspace(ctx, object), inArray(customFields.key, possible))
 }
 
 function toCustomField(row: CustomFieldRow): CustomField {
   return {
     id: row.id,
+    object: row.object,
     key: row.key,
     label: row.label,
     type: row.type,

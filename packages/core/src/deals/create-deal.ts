@@ -1,5 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { owningContact } from '../contacts/touch-last-activity.ts'
+import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
+import { customFieldsOf } from '../custom-fields/custom-field-references.ts'
+import { changeCustomValues } from '../custom-fields/custom-values.ts'
 import { jsonRows } from '../db/json-rows.ts'
 import { deals } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
@@ -16,7 +19,7 @@ import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Creates an OPEN deal and emits `deal.created`. Default stage: the pipeline's first. Throws `validation_error` if the
- * contact, the pipeline or the stage does not exist.
+ * contact, the pipeline, the stage or a custom field does not exist.
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   const now = timestampNow()
@@ -35,6 +38,7 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
     ownerId: input.ownerId,
     expectedCloseOn: input.expectedCloseOn,
     lostReason: null,
+    customFieldValues: changeCustomValues({}, await checkCustomValues(ctx, 'DEAL', input.customFieldValues)),
     createdAt: now,
     updatedAt: now,
   }
@@ -45,6 +49,8 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
     if (violatedConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
     return ownerNotFound(error)
   }
+  // Throws if a custom field was removed after the check.
+  await checkCustomValues(ctx, 'DEAL', input.customFieldValues)
   throw invalidField('contactId', 'Contact not found')
 }
 
@@ -54,5 +60,6 @@ const insertDeal = insertWithEvents({
   toData: toDeal,
   // The foreign keys lock the stages in row order. Like every other transaction, this one must lock them in id order.
   orderBy: sql`stage_id, id`,
+  references: customFieldsOf('DEAL'),
   owner: owningContact,
 })

@@ -1,3 +1,4 @@
+import { sortByKey } from '../custom-fields/custom-values.ts'
 import type { deals } from '../db/schema/index.ts'
 import type { Deal } from './deals.schema.ts'
 
@@ -16,6 +17,7 @@ export function toDeal(row: DealRow): Deal {
     ownerId: row.ownerId,
     expectedCloseOn: row.expectedCloseOn,
     lostReason: row.lostReason,
+    customFieldValues: sortByKey(row.customFieldValues),
     contactErasedAt: row.contactErasedAt,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,

@@ -14,6 +14,8 @@ import {
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Repeatable, Sort } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
+import { CustomValues, CustomValuesChange } from '../custom-fields/custom-fields.schema.ts'
+import { collectCustomFields } from '../custom-fields/custom-value-filter.ts'
 import { dealStatuses } from '../db/schema/index.ts'
 
 const valueDescription = "The value in the minor unit of the workspace's currency, such as cents."
@@ -36,6 +38,7 @@ export const Deal = z
       'The date on which the deal is expected to close. `null` if unknown.',
     ),
     lostReason: z.string().nullable().describe('Why the deal was lost. `null` unless the status is `LOST`.'),
+    customFieldValues: CustomValues,
     contactErasedAt: Timestamp.nullable().describe(
       'When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.',
     ),
@@ -58,6 +61,7 @@ export const Deal = z
         ownerId: null,
         expectedCloseOn: '2026-12-31',
         lostReason: null,
+        customFieldValues: { plan: 'pro' },
         contactErasedAt: null,
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
@@ -104,6 +108,9 @@ const writable = {
   expectedCloseOn: EmptyAsNull(CalendarDateInput).describe(
     'The date on which the deal is expected to close. `null` or empty for none.',
   ),
+  customFieldValues: CustomValuesChange.describe(
+    'Values by the key of the custom field of deals. `null` removes a value. A deal can have at most 16 KiB of values, as JSON. An erasure of the contact removes those of type `TEXT`.',
+  ),
 }
 
 export const DealInput = z
@@ -114,6 +121,7 @@ export const DealInput = z
     valueCents: writable.valueCents.default(0),
     ownerId: writable.ownerId.default(null),
     expectedCloseOn: writable.expectedCloseOn.default(null),
+    customFieldValues: writable.customFieldValues.default({}),
   })
   .meta({
     id: 'DealCreate',
@@ -155,7 +163,8 @@ const CentsParameter = z
   .transform(Number)
   .refine(Number.isSafeInteger, valueMessage)
 
-export const DealQuery = PageQuery.extend({
+/** Without the parameters `customField.<key>`. */
+export const DealParameters = PageQuery.extend({
   pipelineId: Id('pip').optional().describe('Only deals of this pipeline.'),
   stageId: Id('stg').optional().describe('Only deals in this stage.'),
   contactId: Id('con').optional().describe('Only deals of this contact.'),
@@ -175,6 +184,7 @@ export const DealQuery = PageQuery.extend({
   ...timeRange('expectedClose'),
   sort: Sort(['createdAt', 'updatedAt', 'valueCents', 'closedAt']),
 })
+export const DealQuery = collectCustomFields(DealParameters)
 export type DealQuery = z.output<typeof DealQuery>
 
 const DealPosition = z.object({

@@ -1,5 +1,6 @@
 /** What happens to the deals of a person who is erased. */
 import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
+import { withoutTexts } from '../custom-fields/without-texts.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { deals } from '../db/schema/index.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
@@ -54,9 +55,16 @@ async function emptyNextDeals(
   await redactFormerEvents(ctx, found)
   const now = timestampNow()
   const ids = found.map(({ id }) => id)
+  const customFieldValues = await withoutTexts(ctx, 'DEAL', deals.customFieldValues)
   return await ctx.db
     .update(deals)
-    .set({ name: '', formerContactIds: [], contactErasedAt: now, updatedAt: timeAtLeast(deals.updatedAt, now) })
+    .set({
+      name: '',
+      customFieldValues,
+      formerContactIds: [],
+      contactErasedAt: now,
+      updatedAt: timeAtLeast(deals.updatedAt, now),
+    })
     .where(and(ofWorkspace, inArray(deals.id, ids)))
     .returning()
 }

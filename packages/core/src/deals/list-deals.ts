@@ -1,4 +1,5 @@
-import { and, eq, gte, inArray, isNotNull, isNull, lte, type SQL } from 'drizzle-orm'
+import { and, eq, gte, inArray, isNotNull, isNull, lte, type SQL, sql } from 'drizzle-orm'
+import { hasCustomValues } from '../custom-fields/custom-value-filter.ts'
 import type { Ctx } from '../request/context.ts'
 import { containsText } from '../request/contains-text.ts'
 import type { ContactId } from '../kernel/ids.ts'
@@ -10,6 +11,7 @@ import type { Deal, DealQuery } from './deals.schema.ts'
 
 /** Returns a page of the workspace's deals that match every filter. */
 export async function listDeals(ctx: Ctx, query: DealQuery): Promise<Page<Deal>> {
+  const where = and(dealFilter(ctx, query), await dealsWithValues(ctx, query))
   const page = await readPage<DealRow>(ctx, {
     name: 'deals',
     query,
@@ -19,7 +21,7 @@ export async function listDeals(ctx: Ctx, query: DealQuery): Promise<Page<Deal>>
       ctx.db
         .select()
         .from(deals)
-        .where(and(dealFilter(ctx, query), after))
+        .where(and(where, after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -30,9 +32,9 @@ export async function listDeals(ctx: Ctx, query: DealQuery): Promise<Page<Deal>>
 export function listDealsOfContact(
   ctx: Ctx,
   contactId: ContactId,
-  query: Omit<DealQuery, 'contactId'>,
+  query: Omit<DealQuery, 'contactId' | 'customFields'>,
 ): Promise<Page<Deal>> {
-  return listDeals(ctx, { ...query, contactId })
+  return listDeals(ctx, { ...query, contactId, customFields: {} })
 }
 
 function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
@@ -55,6 +57,14 @@ function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
     // The indexed expression returns `-infinity` for an open deal.
     query.closedBefore ? isNotNull(deals.closedAt) : undefined,
   )
+}
+
+const ofDeals = { object: 'DEAL', column: deals.customFieldValues } as const
+
+/** The second condition is that of the partial index. */
+async function dealsWithValues(ctx: Ctx, { customFields }: DealQuery): Promise<SQL | undefined> {
+  const hasValues = await hasCustomValues(ctx, ofDeals, customFields)
+  return hasValues && and(hasValues, sql`${deals.customFieldValues} <> '{}'`)
 }
 
 const sortKeys = {

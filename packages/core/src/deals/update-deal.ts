@@ -3,6 +3,8 @@ import { eq, isNotNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { lockContact, lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
+import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
+import { changeCustomValues } from '../custom-fields/custom-values.ts'
 import { byId, isAmongFirst } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
@@ -29,7 +31,7 @@ export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
 }
 
 /**
- * Updates the given fields. A deal that moves to another pipeline starts in its first stage by default. WON and LOST
+ * Updates the given fields, and merges `customFieldValues`: null removes a key. A deal that moves to another pipeline starts in its first stage by default. WON and LOST
  * set `closedAt`, OPEN clears it. Emits `deal.stage_changed` for another stage, `deal.won` or `deal.lost` when the deal
  * is closed, and `deal.updated` for all other changes, including reopening.
  */
@@ -73,7 +75,10 @@ export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: C
 async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {
   const { pipelineId = current.pipelineId, contactId = current.contactId } = change
   const stageId = change.stageId ?? (pipelineId === current.pipelineId ? current.stageId : undefined)
-  const next = applyLostReason({ ...current, ...withoutUndefined(change) }, change)
+  const { customFieldValues = {}, ...properties } = change
+  const values = changeCustomValues(current.customFieldValues, await checkCustomValues(ctx, 'DEAL', customFieldValues))
+  const changed = { ...current, ...withoutUndefined(properties), customFieldValues: values }
+  const next = applyLostReason(changed, change)
   const isGiven =
     change.contactId !== undefined && (contactId !== current.contactId || current.contactErasedAt !== null)
   // `saveDeal` checks the stage.

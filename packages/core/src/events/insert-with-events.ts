@@ -38,7 +38,7 @@ interface Creation<Row, Data extends EventSubject> {
 }
 
 /** The records that a row refers to, by keys such as ids. They are locked before the row is inserted. */
-interface References<Row> {
+export interface References<Row> {
   keysOf: (row: Row) => readonly string[]
   /**
    * Locks the records that the rows refer to and returns the keys of the locked records. With `skipLocked` it omits

@@ -38,8 +38,8 @@ const customKeyOf = ({ mapsTo }: FormField) =>
 /** Validates the `mapsTo` of fields. Reads only the custom fields that are targets. */
 export async function findMappingIssues(ctx: Ctx, fields: readonly FormField[]): Promise<Issue[]> {
   const keys = fields.flatMap((field) => customKeyOf(field) ?? [])
-  const custom = await findCustomFields(ctx, keys)
-  const suggestions = keys.some((key) => !custom.has(key)) ? await readCustomFieldKeys(ctx) : []
+  const custom = await findCustomFields(ctx, { object: 'CONTACT', keys })
+  const suggestions = keys.some((key) => !custom.has(key)) ? await readCustomFieldKeys(ctx, 'CONTACT') : []
   const targets = fields.map((field) => field.mapsTo)
   return fields.flatMap((field, index) => {
     const isRepeated = field.mapsTo !== undefined && targets.indexOf(field.mapsTo) < index
@@ -87,7 +87,7 @@ async function toCustomValues(ctx: Ctx, mapped: FormField[], values: FormValues)
   })
   if (named.length === 0) return {}
   const keys = named.map(({ key }) => key)
-  const definitions = await lockCustomFields(ctx, keys)
+  const definitions = await lockCustomFields(ctx, { object: 'CONTACT', keys })
   const custom: CustomValues = {}
   for (const { key, value } of named) {
     const checked = checkCustomValue(definitions, key, value)

@@ -124,7 +124,7 @@ function requireCsv(options: ReceiveOptions): void {
 async function createMatcher(ctx: Ctx, options: ReceiveOptions): Promise<ColumnMatcher> {
   if (options.kind === 'SUPPRESSIONS') return createSuppressionColumnMatcher(options)
   const { columns, unknownColumns, source } = options
-  const fields = await readCustomFields(ctx)
+  const fields = await readCustomFields(ctx, 'CONTACT')
   return createColumnMatcher({ fields, columns, unknownColumns, source: source && sources[source] })
 }
 

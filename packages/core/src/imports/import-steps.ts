@@ -33,13 +33,13 @@ export function importSteps(ctx: Ctx, claimed: ClaimedImport, maxRows = Infinity
 
 async function* contactSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number): Steps {
   const { layout, position, line } = claimed
-  const fieldsAtStart = await readCustomFields(ctx)
+  const fieldsAtStart = await readCustomFields(ctx, 'CONTACT')
   yield* checkChunks(ctx, claimed, { fields: fieldsAtStart, maxRows })
   const reading = { from: { position, line }, ...limitTo(chunk, maxRows) }
   const ofEveryRow = statusesOfFile(claimed)
   if (!layout) {
     for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows: createNdjsonReader() })) {
-      const fields = await readCustomFields(ctx)
+      const fields = await readCustomFields(ctx, 'CONTACT')
       const parsed = rows.map((row) => readImportRow(readObject(row), { ofEveryRow, fields }))
       yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
     }
@@ -48,7 +48,7 @@ async function* contactSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number):
   const decimalMarks = decideDecimalMarks(claimed, fieldsAtStart)
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows })) {
-    const format = { layout, decimalMarks, fields: await readCustomFields(ctx) }
+    const format = { layout, decimalMarks, fields: await readCustomFields(ctx, 'CONTACT') }
     const parsed = rows.map((row) => readImportRow(readCells(row, format), { ofEveryRow, fields: format.fields }))
     yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
   }

@@ -27,11 +27,11 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
   const keys = leaves.flatMap((leaf) =>
     'field' in leaf && leaf.field.startsWith(customPrefix) ? [leaf.field.slice(customPrefix.length)] : [],
   )
-  const customFields = await findCustomFields(ctx, keys)
+  const customFields = await findCustomFields(ctx, { object: 'CONTACT', keys })
   const hasCampaign = leaves.some((leaf) => 'campaign' in leaf)
   return {
     customFields,
-    customKeys: keys.some((key) => !customFields.has(key)) ? await readCustomFieldKeys(ctx) : [],
+    customKeys: keys.some((key) => !customFields.has(key)) ? await readCustomFieldKeys(ctx, 'CONTACT') : [],
     lists: await findIds(ctx, {
       table: lists,
       ids: leaves.flatMap((leaf) => ('list' in leaf ? [leaf.list] : [])),

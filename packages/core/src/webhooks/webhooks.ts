@@ -1,8 +1,9 @@
-import { and, eq, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, arrayContains, eq, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
+import type { EventType } from '../events/event-definition.ts'
 import { toJsonPath } from '../events/event-filter.ts'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../kernel/errors.ts'
@@ -132,18 +133,25 @@ export async function disableWebhooks(ctx: Ctx): Promise<void> {
   await disableAll(ctx, undefined, null)
 }
 
+/** A field in the events of a type. */
+interface EventField {
+  eventType: EventType
+  field: string
+}
+
 /** Locks the enabled webhooks that filter by a field, in the order in which a step of a drain locks them. */
-export async function lockWebhooksByField(ctx: Ctx, field: string): Promise<void> {
+export async function lockWebhooksByField(ctx: Ctx, field: EventField): Promise<void> {
   await lockAll(ctx, filtersBy(field))
 }
 
 /** Disables the enabled webhooks that filter by a field, with an event of each. */
-export async function disableWebhooksByField(ctx: Ctx, field: string, disabledReason: string): Promise<void> {
+export async function disableWebhooksByField(ctx: Ctx, field: EventField, disabledReason: string): Promise<void> {
   for (const id of await disableAll(ctx, filtersBy(field), disabledReason))
     await emit(ctx, webhookDisabled, await readWebhook(ctx, id))
 }
 
-const filtersBy = (field: string) => sql`(${webhooks.filter} -> 'changed')::jsonb ? ${field}::text`
+const filtersBy = ({ eventType, field }: EventField) =>
+  and(arrayContains(webhooks.eventTypes, [eventType]), sql`(${webhooks.filter} -> 'changed')::jsonb ? ${field}::text`)
 
 async function disableAll(ctx: Ctx, where: SQL | undefined, disabledReason: string | null): Promise<WebhookId[]> {
   await lockAll(ctx, where)

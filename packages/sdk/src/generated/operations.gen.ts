@@ -694,7 +694,7 @@ export class CustomFields extends Resource {
   /**
    * Create a custom field.
    *
-   * Values of contacts are validated against the type and the options of the field. Returns 409 if `key` is already in use.
+   * Values of contacts or deals are validated against the type and the options of the field. Returns 409 if `key` is already in use for the `object`.
    *
    * Requires the role MEMBER.
    */
@@ -727,7 +727,7 @@ export class CustomFields extends Resource {
   /**
    * Update a custom field.
    *
-   * Updates `label` and `options`. `key` and `type` cannot be changed.
+   * Updates `label` and `options`. `object`, `key` and `type` cannot be changed.
    *
    * Requires the role MEMBER.
    */
@@ -738,7 +738,7 @@ export class CustomFields extends Resource {
   /**
    * Delete a custom field.
    *
-   * The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409. Webhooks whose filter names the field are disabled.
+   * The field is deleted immediately; its values are removed from all contacts or deals in the background. Until they are removed, creating a field with the same `object` and `key` returns 409. Webhooks whose filter names the field are disabled.
    *
    * Requires the role MEMBER.
    */
@@ -1489,11 +1489,11 @@ export class Deals extends Resource {
   /**
    * List deals.
    *
-   * Returns the deals that match all filters. With `sort=closedAt`, deals that are not closed come first; with `sort=-closedAt`, they come last.
+   * Returns the deals that match all filters. `customField.<key>=<value>` filters by a custom field of deals. With `sort=closedAt`, deals that are not closed come first; with `sort=-closedAt`, they come last.
    *
    * Requires the role VIEWER.
    */
-  list(query?: types.DealsListData['query'], options?: RequestOptions): PagePromise<types.DealsListResponse> {
+  list(query?: types.DealsListData['query'] & { [filter: `customField.${string}`]: string }, options?: RequestOptions): PagePromise<types.DealsListResponse> {
     return this.client.requestPage({ path: '/deals', query }, options)
   }
 

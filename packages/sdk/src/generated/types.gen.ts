@@ -1326,13 +1326,17 @@ export type CreatedWebhook = {
 };
 
 /**
- * A custom field of contacts. `options` are the choices of type SELECT.
+ * A custom field of contacts or deals. `options` are the choices of type SELECT.
  */
 export type CustomField = {
     /**
      * The id of the custom field.
      */
     id: string;
+    /**
+     * The records that have the field: contacts or deals.
+     */
+    object: 'CONTACT' | 'DEAL';
     /**
      * The key of the field in `customFieldValues`.
      */
@@ -1364,7 +1368,11 @@ export type CustomField = {
  */
 export type CustomFieldCreate = {
     /**
-     * The key of the field in `customFieldValues`. It cannot be changed.
+     * The records that have the field: contacts or deals. It cannot be changed.
+     */
+    object?: 'CONTACT' | 'DEAL';
+    /**
+     * The key of the field in `customFieldValues`, unique per `object`. It cannot be changed.
      */
     key: string;
     /**
@@ -1458,6 +1466,12 @@ export type Deal = {
      */
     lostReason: string | null;
     /**
+     * Values by the key of the custom field. A field without a value is left out.
+     */
+    customFieldValues: {
+        [key: string]: string | number | boolean;
+    };
+    /**
      * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
      */
     contactErasedAt: string | null;
@@ -1503,6 +1517,12 @@ export type DealCreate = {
      * The date on which the deal is expected to close. `null` or empty for none.
      */
     expectedCloseOn?: string | null;
+    /**
+     * Values by the key of the custom field of deals. `null` removes a value. A deal can have at most 16 KiB of values, as JSON. An erasure of the contact removes those of type `TEXT`.
+     */
+    customFieldValues?: {
+        [key: string]: string | number | boolean | null;
+    };
 };
 
 /**
@@ -1621,6 +1641,12 @@ export type DealUpdate = {
      * The date on which the deal is expected to close. `null` or empty for none.
      */
     expectedCloseOn?: string | null;
+    /**
+     * Values by the key of the custom field of deals. `null` removes a value. A deal can have at most 16 KiB of values, as JSON. An erasure of the contact removes those of type `TEXT`.
+     */
+    customFieldValues?: {
+        [key: string]: string | number | boolean | null;
+    };
     /**
      * `WON` and `LOST` close the deal and set `closedAt`; `OPEN` reopens it and clears `closedAt`.
      */
@@ -3150,6 +3176,12 @@ export type MovedDeal = {
      * Why the deal was lost. `null` unless the status is `LOST`.
      */
     lostReason: string | null;
+    /**
+     * Values by the key of the custom field. A field without a value is left out.
+     */
+    customFieldValues: {
+        [key: string]: string | number | boolean;
+    };
     /**
      * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
      */
@@ -4886,6 +4918,12 @@ export type UpdatedDeal = {
      */
     lostReason: string | null;
     /**
+     * Values by the key of the custom field. A field without a value is left out.
+     */
+    customFieldValues: {
+        [key: string]: string | number | boolean;
+    };
+    /**
      * When the contact was erased. `contactId` finds no contact then. `null` while the contact exists.
      */
     contactErasedAt: string | null;
@@ -4898,7 +4936,7 @@ export type UpdatedDeal = {
      */
     updatedAt: string;
     /**
-     * The changed fields other than `updatedAt`. `null` if they have more than 16 KiB, as JSON, or if the contact was erased.
+     * The changed fields other than `updatedAt` and `lastActivityAt`. `null` if they have more than 16 KiB, as JSON, or if the contact was erased.
      */
     changes: {
         /**
@@ -5044,6 +5082,115 @@ export type UpdatedDeal = {
              */
             to: string | null;
         };
+        [key: string]: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | number | boolean | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | number | boolean | null;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: number;
+            /**
+             * The value after the update.
+             */
+            to: number;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: 'OPEN' | 'WON' | 'LOST';
+            /**
+             * The value after the update.
+             */
+            to: 'OPEN' | 'WON' | 'LOST';
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | undefined;
     } | null;
 };
 
@@ -10229,6 +10376,10 @@ export type CustomFieldsListData = {
          * Created before this time. A timestamp, or a date, which means its first instant in UTC.
          */
         createdBefore?: string | string;
+        /**
+         * Only custom fields of these records.
+         */
+        object?: 'CONTACT' | 'DEAL';
         /**
          * The field to sort by. A leading minus sorts in descending order. Default: newest first.
          */

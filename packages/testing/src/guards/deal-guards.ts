@@ -2,6 +2,7 @@ import type { TestedGuard } from './tested-guard.ts'
 
 const core = 'packages/core/src'
 const erasing = `${core}/deals/erase-deals.ts`
+const fieldTests = [`${core}/deals/deal-fields.int.test.ts`]
 const tests = [`${core}/deals/erase-deals.int.test.ts`]
 
 /** No erasure of a person changes what the workspace has earned, and nothing that remains names the person. */
@@ -18,9 +19,33 @@ export const dealGuards: readonly TestedGuard[] = [
     promise: 'writes',
     name: 'a deal that outlives a person has its name',
     file: erasing,
-    search: "name: '', ",
+    search: "      name: '',\n",
     replacement: '',
     tests,
+  },
+  {
+    promise: 'writes',
+    name: 'a deal that outlives a person has its custom texts',
+    file: erasing,
+    search: '      customFieldValues,\n',
+    replacement: '',
+    tests: fieldTests,
+  },
+  {
+    promise: 'writes',
+    name: 'a deal that outlives a person has the texts of a removed custom field',
+    file: `${core}/custom-fields/without-texts.ts`,
+    search: "eq(customFields.type, 'TEXT'),",
+    replacement: "eq(customFields.type, 'TEXT'),\n        sql`${customFields.removedAt} is null`,",
+    tests: fieldTests,
+  },
+  {
+    promise: 'events',
+    name: 'a webhook of contacts is disabled with a custom field of deals',
+    file: `${core}/webhooks/webhooks.ts`,
+    search: 'arrayContains(webhooks.eventTypes, [eventType])',
+    replacement: 'sql`${eventType}::text is not null`',
+    tests: fieldTests,
   },
   {
     promise: 'writes',

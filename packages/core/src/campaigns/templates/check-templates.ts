@@ -14,7 +14,7 @@ export async function checkTemplates(
   code: 'validation_error' | 'wrong_state' = 'validation_error',
 ): Promise<void> {
   if (!templateFields.some((field) => sources[field])) return
-  const customFieldKeys = await readCustomFieldKeys(ctx)
+  const customFieldKeys = await readCustomFieldKeys(ctx, 'CONTACT')
   const faults = await findTemplateFaults(
     ctx.workspaceId,
     { sources, customFieldKeys },

@@ -5,7 +5,7 @@ import { templateVariables, toCustomVariables } from './template-variables.ts'
 
 /** Creates the contact of a preview, with the example value of each variable and of each custom field. */
 export async function createExampleRecipient(ctx: Ctx): Promise<Recipient> {
-  const customFields = [...(await readCustomFields(ctx))].map(([key, field]) => ({ key, ...field }))
+  const customFields = [...(await readCustomFields(ctx, 'CONTACT'))].map(([key, field]) => ({ key, ...field }))
   return {
     ...(collectExamples('contact.', templateVariables) as unknown as Omit<Recipient, 'customFieldValues'>),
     customFieldValues: collectExamples(

@@ -6,7 +6,7 @@ import { templateVariables, toCustomVariables } from './template-variables.ts'
 
 /** Lists everything that a template can use. Not paged: an editor needs all of it to complete and check names. */
 export async function listTemplateVariables(ctx: Ctx): Promise<TemplateVariables> {
-  const customFields = [...(await readCustomFields(ctx))].map(([key, field]) => ({ key, ...field }))
+  const customFields = [...(await readCustomFields(ctx, 'CONTACT'))].map(([key, field]) => ({ key, ...field }))
   const variables = [...templateVariables, ...toCustomVariables(customFields)].map(
     ({ name, type, description, exampleValue }) => ({
       kind: 'VARIABLE' as const,

@@ -68,7 +68,7 @@ const ndjsonFormat: ExportFormat = {
 }
 
 async function csvFormat(ctx: Ctx, { bom }: Pick<ExportQuery, 'bom'>): Promise<ExportFormat> {
-  const customFields = await readCustomFieldKeys(ctx)
+  const customFields = await readCustomFieldKeys(ctx, 'CONTACT')
   return {
     header: (bom ? '\ufeff' : '') + csvHeader(customFields),
     toLines: (contacts) => toCsv(contacts, customFields),

@@ -3,6 +3,7 @@ import { emailSubscribedStatuses } from '../../db/schema/index.ts'
 import { Id } from '../../kernel/ids.ts'
 import { EmptyAsNone, QueryBoolean, SearchText, SingleLine } from '../../kernel/validation.ts'
 import { PageOf, PageQuery, Repeatable, SortBy } from '../../request/paging.ts'
+import { collectCustomFields } from '../../custom-fields/custom-value-filter.ts'
 import { timeRange } from '../../request/time-range.ts'
 import { FilterParameter } from '../../segments/filter.schema.ts'
 import { Contact, contactExample, sourceLength } from '../contacts.schema.ts'
@@ -34,29 +35,6 @@ export const contactFilterFields = {
 }
 
 const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
-
-/**
- * Collects `customField.<key>` parameters, whose keys are not known in advance, and rejects any other unknown
- * parameter.
- */
-function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
-  const prefix = 'customField.'
-  // Excludes inherited names such as "constructor".
-  const isNamed = (name: string) => Object.hasOwn(known.shape, name)
-  const schema = known.catchall(z.string().max(2_000)).transform((query) => {
-    const entries = Object.entries(query)
-    const named = Object.fromEntries(entries.filter(([name]) => isNamed(name)))
-    const others = entries.filter(([name]) => !isNamed(name))
-    const customFields = Object.fromEntries(others.map(([name, value]) => [name.slice(prefix.length), String(value)]))
-    return { ...(named as z.output<z.ZodObject<Known>>), customFields }
-  })
-  // Checked before parsing, because parsing drops "__proto__".
-  return z.preprocess((query: Record<string, unknown>, check) => {
-    const unknown = Object.keys(query).filter((name) => !isNamed(name) && !name.startsWith(prefix))
-    if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query, inst: known })
-    return query
-  }, schema)
-}
 
 export const ContactFilters = collectCustomFields(z.object(contactFilterFields))
 export type ContactFilters = z.output<typeof ContactFilters>

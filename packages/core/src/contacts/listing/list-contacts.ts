@@ -1,8 +1,6 @@
 import { and, arrayContains, eq, exists, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import { invalidField } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
-import { withSuggestion } from '../../kernel/suggestion.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
@@ -16,12 +14,7 @@ import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact } from '../contacts.schema.ts'
 import type { ContactFilters, ContactQuery } from './contact-query.schema.ts'
-import {
-  checkCustomValue,
-  findCustomFields,
-  parseCustomValue,
-  readCustomFieldKeys,
-} from '../../custom-fields/custom-fields.ts'
+import { hasCustomValues } from '../../custom-fields/custom-value-filter.ts'
 
 /**
  * Lists the contacts that match all filters. A search without `sort` returns the best matches first. With `count`, the
@@ -43,6 +36,8 @@ async function readContactPage(ctx: Ctx, query: ContactQuery): Promise<Page<Cont
   return { data: data.map(toContact), nextCursor, ...(query.count && (await countContacts(ctx, where))) }
 }
 
+const ofContacts = { object: 'CONTACT', column: contacts.customFieldValues } as const
+
 /** Combines all filters into one condition. With `search`, call it in the transaction that uses the condition. */
 export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<SQL | undefined> {
   return and(
@@ -60,7 +55,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
     filters.listId ? isOnList(ctx, filters.listId) : undefined,
     filters.segmentId ? await compileSegment(ctx, filters.segmentId) : undefined,
     filters.filter ? await compileFilter(ctx, filters.filter) : undefined,
-    await hasCustomValues(ctx, filters.customFields),
+    await hasCustomValues(ctx, ofContacts, filters.customFields),
   )
 }
 
@@ -156,21 +151,4 @@ function isOnList(ctx: Ctx, listId: ListId): SQL {
         ),
       ),
   )
-}
-
-async function hasCustomValues(ctx: Ctx, customFields: Record<string, string>): Promise<SQL | undefined> {
-  const keys = Object.keys(customFields)
-  if (keys.length === 0) return undefined
-  const fields = await findCustomFields(ctx, keys)
-  const unknown = keys.find((key) => !fields.has(key))
-  if (unknown !== undefined) {
-    const message = withSuggestion('unknown custom field', unknown, await readCustomFieldKeys(ctx))
-    throw invalidField(`customField.${unknown}`, `customField.${unknown}: ${message}`)
-  }
-  const values = Object.entries(customFields).map(([key, text]) => {
-    const result = checkCustomValue(fields, key, parseCustomValue(fields, key, text))
-    if ('message' in result) throw invalidField(`customField.${key}`, `customField.${key}: ${result.message}`)
-    return [key, result.value]
-  })
-  return sql`${contacts.customFieldValues} @> ${JSON.stringify(Object.fromEntries(values))}::jsonb`
 }

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { bigint, check, date, foreignKey, index, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
+import { bigint, check, date, foreignKey, index, jsonb, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { members } from './auth.ts'
@@ -29,6 +29,7 @@ export const deals = tenantTable(
     ownerId: id('usr'),
     expectedCloseOn: date(),
     lostReason: text(),
+    customFieldValues: jsonb().$type<Record<string, string | number | boolean>>().notNull().default({}),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -60,6 +61,10 @@ export const deals = tenantTable(
         .on(t.workspaceId, t.expectedCloseOn, t.id)
         .where(sql`${t.expectedCloseOn} is not null`),
       index('deals_erased_index').on(t.workspaceId, t.createdAt, t.id).where(sql`${t.contactErasedAt} is not null`),
+      // Partial, as most deals have none, so that these cost no entry. `list-deals.ts` repeats the condition.
+      index('deals_custom_fields_index')
+        .using('gin', t.workspaceId, t.customFieldValues.op('jsonb_path_ops'))
+        .where(sql`${t.customFieldValues} <> '{}'`),
       // Include what the totals of a pipeline need, so that these come from index-only scans.
       index('deals_open_index')
         .on(t.workspaceId, t.pipelineId, t.stageId, t.valueCents, t.ownerId, t.expectedCloseOn)

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { readCustomFieldKeys } from '../../custom-fields/custom-fields.ts'
 import { lockLiveKeys } from '../../custom-fields/lock-live-keys.ts'
-import type { EventFilter } from '../../db/schema/index.ts'
+import { type CustomFieldObject, customFieldObjects, type EventFilter } from '../../db/schema/index.ts'
 import { customValues, unchangeable } from '../../events/changes.ts'
 import { type EventType, eventTypes } from '../../events/event-definition.ts'
 import { invalidField, invalidFields, type Issue } from '../../kernel/errors.ts'
@@ -13,6 +13,12 @@ import { eventDefinitions } from './event-types.ts'
 
 const maxConditions = 10
 const maxBytes = 4_096
+
+/** The event of a change of custom values. */
+export const updateTypes = {
+  CONTACT: 'contact.updated',
+  DEAL: 'deal.updated',
+} as const satisfies Record<CustomFieldObject, EventType>
 
 type Fields = ReadonlyMap<string, z.ZodType>
 
@@ -90,17 +96,31 @@ async function checkChanged(ctx: Ctx, types: readonly TypeFields[], changed: rea
   const prefix = `${customValues}.`
   const isCustom = (name: string) => known.includes(customValues) && name.startsWith(prefix)
   const keys = changed.filter(isCustom).map((name) => name.slice(prefix.length))
-  const live = await lockLiveKeys(ctx, keys)
-  const names = new Set([...known, ...[...live].map((key) => prefix + key)])
+  const objects = customFieldObjects.filter((object) => types.some(({ type }) => type === updateTypes[object]))
+  const live = await inEach(objects, async (object) => [...(await lockLiveKeys(ctx, { object, keys }))])
+  const names = new Set([...known, ...live.map((key) => prefix + key)])
   const unknown = changed.filter((name) => !names.has(name))
-  const candidates = unknown.some(isCustom) ? (await readCustomFieldKeys(ctx)).map((key) => prefix + key) : []
-  const messages = suggestForEach('', unknown, [...known, ...candidates])
+  const candidates = unknown.some(isCustom) ? await inEach(objects, (object) => readCustomFieldKeys(ctx, object)) : []
+  const messages = suggestForEach('', unknown, [...known, ...candidates.map((key) => prefix + key)])
   return unknown.map((name, index) => {
     const message = isCustom(name)
       ? 'unknown custom field'
       : 'is no field of `changes` in every event type of the webhook'
     return { path: `filter.changed.${changed.indexOf(name)}`, message: message + (messages[index] ?? '') }
   })
+}
+
+/** Returns the keys of custom fields that each object has. */
+async function inEach(
+  objects: readonly CustomFieldObject[],
+  readKeys: (object: CustomFieldObject) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  let shared: readonly string[] | undefined
+  for (const object of objects) {
+    const keys = await readKeys(object)
+    shared = shared?.filter((key) => keys.includes(key)) ?? keys
+  }
+  return shared ?? []
 }
 
 const byType = new Map<EventType, Fields>()

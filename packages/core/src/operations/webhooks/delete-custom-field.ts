@@ -1,5 +1,6 @@
 import { readCustomField, removeCustomField } from '../../custom-fields/custom-fields.ts'
 import { customValues } from '../../events/changes.ts'
+import { updateTypes } from './check-filter.ts'
 import type { CustomFieldId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { disableWebhooksByField, lockWebhooksByField } from '../../webhooks/webhooks.ts'
@@ -10,8 +11,8 @@ import { disableWebhooksByField, lockWebhooksByField } from '../../webhooks/webh
  */
 export function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    const { key } = await readCustomField(ctx, id)
-    const field = `${customValues}.${key}`
+    const { object, key } = await readCustomField(ctx, id)
+    const field = { eventType: updateTypes[object], field: `${customValues}.${key}` }
     await lockWebhooksByField(ctx, field)
     await removeCustomField(ctx, id)
     await disableWebhooksByField(ctx, field, `The custom field "${key}" of its filter was deleted`)

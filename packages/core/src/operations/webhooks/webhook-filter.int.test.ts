@@ -184,7 +184,8 @@ const refused: [string[], unknown, string, RegExp][] = [
     'filter.changed.0',
     /^unknown custom field \(did you mean "customFieldValues.plan"\?\)$/,
   ],
-  [['deal.updated'], { changed: ['customFieldValues.plan'] }, 'filter.changed.0', change],
+  [['task.updated'], { changed: ['customFieldValues.plan'] }, 'filter.changed.0', change],
+  [['deal.updated'], { changed: ['customFieldValues.plan'] }, 'filter.changed.0', /^unknown custom field/],
   [
     ['contact.created'],
     { source: { in: Array.from({ length: 50 }, () => 'x'.repeat(100)) } },
