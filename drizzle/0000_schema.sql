@@ -21,7 +21,7 @@ CREATE TABLE "work" (
 	"traceparent" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "work_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
-	CONSTRAINT "work_kind_check" CHECK ("work"."kind" in ('ACCOUNT_MAIL', 'MAIL', 'CAMPAIGN_BATCH', 'IMPORT', 'CLEAR_LIST', 'CLEAR_CUSTOM_FIELD', 'ERASE_CONTACT', 'CLEAR_WORKSPACE', 'DRAIN', 'VISITOR_MAILS'))
+	CONSTRAINT "work_kind_check" CHECK ("work"."kind" in ('ACCOUNT_MAIL', 'MAIL', 'EMAIL', 'CAMPAIGN_BATCH', 'IMPORT', 'CLEAR_LIST', 'CLEAR_CUSTOM_FIELD', 'ERASE_CONTACT', 'CLEAR_WORKSPACE', 'DRAIN', 'VISITOR_MAILS'))
 );
 --> statement-breakpoint
 CREATE TABLE "workers" (
@@ -113,7 +113,7 @@ CREATE TABLE "mails" (
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,
 	CONSTRAINT "mails_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
-	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED', 'CONFIRMATIONS_WITHHELD')),
+	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED', 'CONFIRMATIONS_WITHHELD', 'TEMPLATE_PAUSED')),
 	CONSTRAINT "mails_status_check" CHECK ("mails"."status" in ('PENDING', 'SENT', 'FAILED', 'INTERRUPTED'))
 );
 --> statement-breakpoint
@@ -567,6 +567,62 @@ CREATE TABLE "campaigns" (
 	CONSTRAINT "campaigns_status_check" CHECK ("campaigns"."status" in ('DRAFT', 'SENDING', 'PAUSED', 'SENT', 'CANCELED'))
 );
 --> statement-breakpoint
+CREATE TABLE "emails" (
+	"workspace_id" uuid NOT NULL,
+	"id" uuid NOT NULL,
+	"template_id" uuid NOT NULL,
+	"template_version" integer NOT NULL,
+	"ground" text NOT NULL,
+	"contact_id" uuid,
+	"status" text DEFAULT 'PENDING' NOT NULL,
+	"sealed_data" text,
+	"reason" text,
+	"tags" text[] DEFAULT '{}' NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"token" uuid,
+	"provider_message_hash" uuid,
+	"bounce_class" text,
+	"bounce_code" text,
+	"bounced_at" timestamp (3) with time zone,
+	"complained_at" timestamp (3) with time zone,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"ended_at" timestamp (3) with time zone,
+	CONSTRAINT "emails_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
+	CONSTRAINT "emails_ground_check" CHECK ("emails"."ground" in ('REQUEST', 'CONTRACT', 'SECURITY', 'LEGAL')),
+	CONSTRAINT "emails_status_check" CHECK ("emails"."status" in ('PENDING', 'SENT', 'FAILED', 'INTERRUPTED', 'SKIPPED')),
+	CONSTRAINT "emails_bounce_class_check" CHECK ("emails"."bounce_class" in ('HARD', 'SOFT', 'MESSAGE', 'POLICY'))
+);
+--> statement-breakpoint
+CREATE TABLE "template_versions" (
+	"workspace_id" uuid NOT NULL,
+	"template_id" uuid NOT NULL,
+	"version" integer NOT NULL,
+	"subject" text NOT NULL,
+	"html" text,
+	"text" text,
+	"variables" jsonb NOT NULL,
+	"ground" text NOT NULL,
+	"from_name" text,
+	"from_email" text,
+	"reply_to" text,
+	CONSTRAINT "template_versions_workspace_id_template_id_version_pk" PRIMARY KEY("workspace_id","template_id","version"),
+	CONSTRAINT "template_versions_ground_check" CHECK ("template_versions"."ground" in ('REQUEST', 'CONTRACT', 'SECURITY', 'LEGAL'))
+);
+--> statement-breakpoint
+CREATE TABLE "templates" (
+	"workspace_id" uuid NOT NULL,
+	"id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"version" integer NOT NULL,
+	"status" text DEFAULT 'ACTIVE' NOT NULL,
+	"pause_reason" text,
+	"activated_at" timestamp (3) with time zone,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "templates_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
+	CONSTRAINT "templates_status_check" CHECK ("templates"."status" in ('ACTIVE', 'PAUSED'))
+);
+--> statement-breakpoint
 CREATE TABLE "deliveries" (
 	"workspace_id" uuid NOT NULL,
 	"id" uuid NOT NULL,
@@ -761,6 +817,10 @@ ALTER TABLE "campaign_recipients" ADD CONSTRAINT "campaign_recipients_campaign_f
 ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE SET NULL ("list_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_segment_fk" FOREIGN KEY ("workspace_id","segment_id") REFERENCES "public"."segments"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "emails" ADD CONSTRAINT "emails_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "emails" ADD CONSTRAINT "emails_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "template_versions" ADD CONSTRAINT "template_versions_template_fk" FOREIGN KEY ("workspace_id","template_id") REFERENCES "public"."templates"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "templates" ADD CONSTRAINT "templates_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_webhook_fk" FOREIGN KEY ("workspace_id","webhook_id") REFERENCES "public"."webhooks"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_health" ADD CONSTRAINT "webhook_health_webhook_fk" FOREIGN KEY ("workspace_id","webhook_id") REFERENCES "public"."webhooks"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -865,6 +925,13 @@ CREATE INDEX "campaigns_id_index" ON "campaigns" USING btree ("id");--> statemen
 CREATE INDEX "campaigns_created_index" ON "campaigns" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "campaigns_list_index" ON "campaigns" USING btree ("workspace_id","list_id");--> statement-breakpoint
 CREATE INDEX "campaigns_segment_index" ON "campaigns" USING btree ("workspace_id","segment_id") WHERE "campaigns"."segment_id" is not null;--> statement-breakpoint
+CREATE INDEX "emails_created_index" ON "emails" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "emails_contact_index" ON "emails" USING btree ("workspace_id","contact_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "emails_template_index" ON "emails" USING btree ("workspace_id","template_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "emails_pending_index" ON "emails" USING btree ("workspace_id","template_id") WHERE "emails"."status" = 'PENDING';--> statement-breakpoint
+CREATE INDEX "emails_ended_index" ON "emails" USING btree ("ended_at") WHERE "emails"."ended_at" is not null;--> statement-breakpoint
+CREATE INDEX "emails_provider_message_index" ON "emails" USING btree ("provider_message_hash") WHERE "emails"."provider_message_hash" is not null;--> statement-breakpoint
+CREATE INDEX "templates_created_index" ON "templates" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deliveries_pending_index" ON "deliveries" USING btree ("workspace_id","webhook_id","created_at","id") WHERE "deliveries"."status" = 'PENDING';--> statement-breakpoint
 CREATE INDEX "deliveries_failed_index" ON "deliveries" USING btree ("workspace_id","webhook_id","id") WHERE "deliveries"."status" in ('FAILED', 'INTERRUPTED');--> statement-breakpoint
 CREATE INDEX "webhook_health_failing_index" ON "webhook_health" USING btree ("failing_since") WHERE "webhook_health"."failing_since" is not null;--> statement-breakpoint

@@ -142,7 +142,7 @@ function checkOnce(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 export async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   const campaign = await readCampaign(ctx, id)
   if (campaign.status !== 'DRAFT') throw createNotDraftError(campaign, 'sent')
-  await checkTemplates(ctx, campaign, 'wrong_state')
+  await checkTemplates(ctx, campaign, { code: 'wrong_state' })
   // Without a list, there are no recipients.
   if (campaign.listId !== null) await checkRenderedSubject(ctx, id)
   return campaign

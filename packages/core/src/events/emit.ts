@@ -13,6 +13,9 @@ import { deliveries, events } from '../db/schema/index.ts'
 import { arrayOf, bool, int, jsonb, nullable, text, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { transaction } from '../db/transaction.ts'
 
+/** What an event needs to know of the transaction that emits it. */
+export type EmitScope = Pick<Ctx, 'db' | 'workspaceId' | 'requestId' | 'traceparent'>
+
 /** Events by type. Every function that emits events adds to it. */
 export const emittedEvents = createCommittedCounter({
   name: 'events_total',
@@ -32,7 +35,7 @@ function contactOf(type: string, data: EventSubject): string | null {
  * to its type, and whose filter matches, when the statement starts.
  */
 export function emit<Data extends EventSubject>(
-  ctx: Ctx,
+  ctx: EmitScope,
   definition: EventDefinition<Data>,
   data: NoInfer<Data>,
 ): Promise<void> {
@@ -41,7 +44,7 @@ export function emit<Data extends EventSubject>(
 
 /** Emits an event for each record, in the given order, with one statement. */
 export async function emitMany<Data extends EventSubject>(
-  ctx: Ctx,
+  ctx: EmitScope,
   { type }: EventDefinition<Data>,
   records: readonly NoInfer<Data>[],
 ): Promise<void> {
@@ -78,7 +81,11 @@ export async function emitErasures<Data extends EventSubject>(
   )
 }
 
-async function emitRecords(ctx: Ctx, type: EmittedType, records: readonly EventRecord<EventSubject>[]): Promise<void> {
+async function emitRecords(
+  ctx: EmitScope,
+  type: EmittedType,
+  records: readonly EventRecord<EventSubject>[],
+): Promise<void> {
   if (records.length === 0) return
   publishDeliveries(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, records)))
   emittedEvents.add(ctx.db, { type }, records.length)
@@ -107,7 +114,7 @@ export async function emitTo<Data extends EventSubject>(
 }
 
 /** Publishes the drain of new deliveries. Uses the first row, because every row says the same. */
-export function publishDeliveries(ctx: Ctx, [row]: readonly ValuesOf<typeof withDeliveries>[]): void {
+export function publishDeliveries(ctx: EmitScope, [row]: readonly ValuesOf<typeof withDeliveries>[]): void {
   if (row?.hasDeliveries) publishDrain(ctx.db, ctx.workspaceId)
 }
 
@@ -128,7 +135,7 @@ export const eventParams = {
 type EventParams = Params<typeof eventParams>
 
 export function toEventParams(
-  ctx: Ctx,
+  ctx: EmitScope,
   type: string,
   records: readonly EventRecord<EventSubject>[],
 ): ValuesOf<typeof eventParams> {

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
 import { newId } from '../kernel/ids.ts'
 import { deriveKeys, type Keys, unseal } from '../kernel/crypto.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { resealSecrets } from './reseal-secrets.ts'
@@ -42,6 +43,13 @@ test('current and former secrets can be unsealed with only the new key', async (
   expect(unseal(currentOnly, formerSecret?.encrypted ?? '', id)).toBe(first)
   expect(formerSecret?.until).toBe(old?.former_secrets[0]?.until)
   expect(await countUnsignableWebhooks(database.db, currentOnly)).toBe(0)
+})
+
+test('the values of an email that waits are sealed again', async () => {
+  const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 1, lost: 0 })
+  const { rows } = await database.pool.query<{ sealed: string }>('select sealed_data as sealed from emails')
+  expect(unseal(currentOnly, rows[0]?.sealed ?? '', id)).toContain('planted-link')
 })
 
 test('a former secret is sealed again, and a second run is a no-op', async () => {

@@ -25,7 +25,8 @@ const resourceNames = {
   tsk: 'Task',
   cmp: 'Campaign',
   bat: 'Campaign batch',
-  mai: 'Mail',
+  tpl: 'Template',
+  mai: 'Email',
   dom: 'Domain',
   mhk: 'Mail hook',
   whk: 'Webhook',
@@ -61,7 +62,9 @@ export type StageId = IdOf<'stg'>
 export type DealId = IdOf<'dea'>
 export type TaskId = IdOf<'tsk'>
 export type CampaignId = IdOf<'cmp'>
+export type TemplateId = IdOf<'tpl'>
 export type MailId = IdOf<'mai'>
+export type EmailId = MailId
 export type DomainId = IdOf<'dom'>
 export type MailHookId = IdOf<'mhk'>
 export type WebhookId = IdOf<'whk'>

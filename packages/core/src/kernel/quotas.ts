@@ -34,6 +34,13 @@ export const quotaDefaults = {
   confirmations: 100,
   /** Emails of personal data that contacts asked for on their preferences page, in 24 hours. */
   personalDataMails: 100,
+  /** Emails from templates in 24 hours. */
+  emails: 10_000,
+  /** Emails from templates to one address in 24 hours. */
+  emailsPerAddress: 20,
+  /** Emails from templates that are not sent yet. */
+  emailsPending: 50_000,
+  templates: 200,
   /** The webhook requests in flight. */
   webhookRequests: 20,
 } as const

@@ -6,6 +6,14 @@ export interface Retention {
   auditDays: number
   /** Counted from the end of an import. */
   importsDays: number
+  /** Counted from the end of an email from a template. */
+  emailsDays: number
 }
 
-export const defaultRetention: Retention = { submissionsDays: 0, eventsDays: 30, auditDays: 365, importsDays: 90 }
+export const defaultRetention: Retention = {
+  submissionsDays: 0,
+  eventsDays: 30,
+  auditDays: 365,
+  importsDays: 90,
+  emailsDays: 90,
+}

@@ -56,6 +56,33 @@ export function countSingleMails(ctx: Ctx): Promise<number> {
   return ctx.db.$count(mailRequests, and(eq(workspaceId, ctx.workspaceId), isSingleMail, isOfDay))
 }
 
+const isEmail = eq(mailRequests.kind, 'EMAIL')
+
+/** Counts the emails from templates that were accepted in the last day. */
+export function countEmailsOfDay(ctx: Ctx): Promise<number> {
+  const { workspaceId, createdAt } = mailRequests
+  const isOfDay = gt(createdAt, sql`now() - ${day}::interval`)
+  return ctx.db.$count(mailRequests, and(eq(workspaceId, ctx.workspaceId), isEmail, isOfDay))
+}
+
+/** Returns the seconds until the workspace has accepted fewer than `limit` emails from templates within a day. */
+export const readEmailWait = (ctx: Ctx, limit: number): Promise<number> =>
+  readWait(ctx, isEmail, { limit, window: day })
+
+/**
+ * Records an email from a template. Throws `quota_exceeded` if its address has been sent as many within a day. Concurrent
+ * callers for an address wait until the transaction of the first one ends.
+ */
+export async function takeEmailQuota(ctx: Ctx, to: string, limit: number): Promise<void> {
+  await lockAddress(ctx, to)
+  const waitSeconds = await readWait(ctx, and(isSameAddress(ctx, to), isEmail), { limit, window: day })
+  if (waitSeconds > 0) throw quotaExceeded('emailsPerAddress', limit, waitSeconds)
+  await recordRequest(ctx, { kind: 'EMAIL', to })
+}
+
+const lockAddress = (ctx: Ctx, to: string) =>
+  lockName(ctx.db, `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`)
+
 /** The requested mails that count together for the quota of an address. */
 const countedWith: Record<RequestedMailKind, RequestedMailKind[]> = {
   CONFIRMATION: ['CONFIRMATION', 'TRACKING_CONSENT'],
@@ -82,8 +109,7 @@ export async function takeConfirmationQuota(
   to: string,
   { kind, listId, mailsPerAddress, isAfterRemoval = false }: ConfirmationRequest,
 ): Promise<boolean> {
-  const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
-  await lockName(ctx.db, lockKey)
+  await lockAddress(ctx, to)
   const isRepeated = and(
     isSameAddress(ctx, to),
     eq(mailRequests.kind, kind),
@@ -148,7 +174,7 @@ export async function takeDailyNotice(ctx: Ctx, kind: 'CONFIRMATIONS_WITHHELD', 
   return true
 }
 
-async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listId?: ListId }): Promise<void> {
+async function recordRequest(ctx: Ctx, mail: { kind: MailKind | 'EMAIL'; to: string; listId?: ListId }): Promise<void> {
   await ctx.db.insert(mailRequests).values({
     workspaceId: ctx.workspaceId,
     id: newId('mai'),

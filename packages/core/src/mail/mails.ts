@@ -21,8 +21,8 @@ import { hashProviderMessageId } from './providers/provider-message-id.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 export type MailKind = (typeof mailKinds)[number]
-/** The kinds of single mails, and the mails of campaigns. */
-export const allMailKinds = ['CAMPAIGN', ...mailKinds] as const
+/** The kinds of single mails, the emails from templates, and the mails of campaigns. */
+export const allMailKinds = ['CAMPAIGN', 'EMAIL', ...mailKinds] as const
 export type AnyMailKind = (typeof allMailKinds)[number]
 /** Also to an address that has opted out: the person asks for it. */
 export type RequestedMailKind = (typeof requestedMailKinds)[number]

@@ -1,4 +1,4 @@
-import type { CampaignId } from '../kernel/ids.ts'
+import type { CampaignId, TemplateId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { DkimKey } from '../runtime/config.ts'
 import type { AnyMailKind } from './mails.ts'
@@ -42,11 +42,15 @@ export function toHeaderText(text: string): string {
 }
 
 /**
- * The header by which Gmail groups its spam statistics: by campaign, workspace, kind and installation. A mail of no
- * campaign is `single`.
+ * The header by which Gmail groups its spam statistics: by campaign or template, workspace, kind and installation. A mail
+ * of neither is `single`.
  */
-export function feedbackId({ workspaceId }: Ctx, kind: AnyMailKind, campaignId?: CampaignId): Record<string, string> {
-  return { 'Feedback-ID': `${campaignId ?? 'single'}:${workspaceId}:${kind.toLowerCase()}:rapport` }
+export function feedbackId(
+  { workspaceId }: Ctx,
+  kind: AnyMailKind,
+  source?: CampaignId | TemplateId,
+): Record<string, string> {
+  return { 'Feedback-ID': `${source ?? 'single'}:${workspaceId}:${kind.toLowerCase()}:rapport` }
 }
 
 /** Returns the domain of an address. */

@@ -61,6 +61,10 @@ const nouns: Record<QuotaName, string> = {
   mailsPerAddress: 'emails of one kind to one address in 24 hours',
   confirmations: 'confirmation emails that visitors caused in 24 hours',
   personalDataMails: 'emails of personal data in 24 hours',
+  emails: 'emails from templates in 24 hours',
+  emailsPerAddress: 'emails from templates to one address in 24 hours',
+  emailsPending: 'emails that are not sent yet',
+  templates: 'templates',
   webhookRequests: 'webhook requests under way',
 }
 

@@ -39,7 +39,7 @@ import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { WorkScope } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { type Timestamp, timestampNow } from '../kernel/validation.ts'
 
 export interface Claim {
   readonly workspaceId: WorkspaceId
@@ -107,6 +107,11 @@ export async function lockClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<
 export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> {
   const finished = await db.delete(work).where(isOwned(claim)).returning({ id: work.id })
   return finished.length > 0
+}
+
+/** Releases the work until `at`, when the poll publishes it again. Does nothing if the claim was lost. */
+export async function delayClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, at: Timestamp): Promise<void> {
+  await db.update(work).set({ token: null, workerId: null, claimedAt: null, publishedAt: at }).where(isOwned(claim))
 }
 
 /** Releases the work. Does nothing if the claim was lost. */

@@ -45,6 +45,7 @@ export const operations = {
   customFields: ['create', 'delete', 'get', 'list', 'update'],
   deals: ['create', 'delete', 'get', 'list', 'listActivity', 'update'],
   domains: ['create', 'delete', 'get', 'list', 'rotateKey', 'verify'],
+  emails: ['batch', 'create', 'get', 'list'],
   eventTypes: ['list'],
   events: ['get', 'list'],
   forms: ['create', 'delete', 'deleteSubmission', 'get', 'getSubmission', 'list', 'listSubmissions', 'update'],
@@ -71,6 +72,7 @@ export const operations = {
   sessions: ['delete', 'list'],
   suppressions: ['create', 'delete', 'get', 'import', 'list'],
   tasks: ['create', 'delete', 'get', 'list', 'listOfContact', 'update'],
+  templates: ['create', 'delete', 'get', 'list', 'preview', 'update'],
   templateVariables: ['list'],
   webhooks: [
     'create',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { findFaults } from './check-template.ts'
 
 const customFieldKeys = ['plan', 'seats', 'constructor', 'email', 'size']
-const check = (html: string) => findFaults({ html }, customFieldKeys).map(({ message }) => message)
+const check = (html: string) => findFaults({ html }, { customFieldKeys }).map(({ message }) => message)
 
 describe('an unknown name', () => {
   test.each([
@@ -66,7 +66,7 @@ describe('an unknown name', () => {
 
   test('in several templates is reported for each, at most 20 together', () => {
     const sources = { subject: '{{ a }}{{ b | c }}', html: '{{ d }}', text: '{{ campaign.subject }}{% if %}' }
-    expect(findFaults(sources, [])).toMatchObject([
+    expect(findFaults(sources, { customFieldKeys: [] })).toMatchObject([
       { field: 'subject', message: 'unknown variable "a" at line 1, column 4' },
       { field: 'subject', message: 'unknown variable "b" at line 1, column 11' },
       { field: 'subject', message: expect.stringContaining('unknown filter "c" at line 1, column 15') },
@@ -77,8 +77,10 @@ describe('an unknown name', () => {
   })
 
   test('is the rendered subject in the subject itself', () => {
-    expect(findFaults({ subject: '{{ campaign.subject }}' }, [])).toHaveLength(1)
-    expect(findFaults({ html: '{{ campaign.subject }}', text: '{{ campaign.subject }}' }, [])).toEqual([])
+    expect(findFaults({ subject: '{{ campaign.subject }}' }, { customFieldKeys: [] })).toHaveLength(1)
+    expect(
+      findFaults({ html: '{{ campaign.subject }}', text: '{{ campaign.subject }}' }, { customFieldKeys: [] }),
+    ).toEqual([])
   })
 })
 

@@ -8,7 +8,7 @@ import { showInvisible, startOfText } from '../../kernel/values/text.ts'
 import { suggestNear } from '../../kernel/suggestion.ts'
 import { findEncodedDelimiters, positionOf } from './encoded-delimiters.ts'
 import { createEngine } from './engine/liquid.ts'
-import { createKnownVariables, type KnownVariables, type PathStep } from './known-variables.ts'
+import { createKnownVariables, type KnownVariables, type PathStep, type TemplateNames } from './known-variables.ts'
 import {
   type PartialTemplateSources,
   type TemplateFault,
@@ -34,7 +34,7 @@ const engine = createEngine()
 /** Finds the faults of all templates, each with line and column, in the order of the templates. */
 export function findFaults(
   sources: PartialTemplateSources,
-  customFieldKeys: readonly string[],
+  names: TemplateNames,
   setCurrentField: (field: TemplateField) => void = () => {},
 ): TemplateFault[] {
   const faults: TemplateFault[] = []
@@ -42,7 +42,7 @@ export function findFaults(
     const source = sources[field]
     if (!source) continue
     setCurrentField(field)
-    for (const message of findMessages(source, createKnownVariables(field, customFieldKeys))) {
+    for (const message of findMessages(source, createKnownVariables(field, names))) {
       faults.push({ field, message })
       if (faults.length === maxFaults) return faults
     }

@@ -1,8 +1,14 @@
 import { readCustomFieldKeys } from '../../custom-fields/custom-fields.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Ctx } from '../../request/context.ts'
+import type { TemplateNames } from './known-variables.ts'
 import { findTemplateFaults } from './rendering.ts'
 import { type PartialTemplateSources, templateFields } from './template-sources.ts'
+
+interface CheckOptions {
+  code?: 'validation_error' | 'wrong_state'
+  data?: TemplateNames['data']
+}
 
 /**
  * Checks the syntax of templates and the names of their variables, filters and custom fields. Throws an error with an
@@ -11,13 +17,13 @@ import { type PartialTemplateSources, templateFields } from './template-sources.
 export async function checkTemplates(
   ctx: Ctx,
   sources: PartialTemplateSources,
-  code: 'validation_error' | 'wrong_state' = 'validation_error',
+  { code = 'validation_error', data }: CheckOptions = {},
 ): Promise<void> {
   if (!templateFields.some((field) => sources[field])) return
   const customFieldKeys = await readCustomFieldKeys(ctx, 'CONTACT')
   const faults = await findTemplateFaults(
     ctx.workspaceId,
-    { sources, customFieldKeys },
+    { sources, names: { customFieldKeys, data } },
     ctx.settings.renderingDeadlines,
   )
   const [first] = faults

@@ -11,7 +11,7 @@ test.each([
   ['&#123;% if contact.firstName %}', '&#123;%', 1, 1],
 ])('%s has an encoded delimiter, with line and column', (html, ...[found, line, column]) => {
   const message = `"${found}" is an encoded "{{" or "{%": write it unencoded at line ${line}, column ${column}`
-  expect(findFaults({ html }, [])).toEqual([{ field: 'html', message }])
+  expect(findFaults({ html }, { customFieldKeys: [] })).toEqual([{ field: 'html', message }])
 })
 
 test.each([
@@ -27,7 +27,7 @@ test.each([
   ['[[contact.firstName]]', '[[contact.firstName', 1, 1],
 ])('%s is a tag of another system, with line and column', (html, ...[found, line, column]) => {
   const message = `"${found}" is not Liquid: write a variable as {{ contact.firstName }} at line ${line}, column ${column}`
-  expect(findFaults({ html }, [])).toEqual([{ field: 'html', message }])
+  expect(findFaults({ html }, { customFieldKeys: [] })).toEqual([{ field: 'html', message }])
 })
 
 test.each([
@@ -37,4 +37,4 @@ test.each([
   '<a href="https://example.com/?filter=%7B%22a%22:1%7D">100 %7B',
   '<style>@media print{a{color:red}}</style>&#123; &#123;',
   '%7B%7B%7D%7D &#123;&#125;',
-])('%s has no encoded delimiter', (html) => expect(findFaults({ html }, [])).toEqual([]))
+])('%s has no encoded delimiter', (html) => expect(findFaults({ html }, { customFieldKeys: [] })).toEqual([]))

@@ -24,8 +24,17 @@ export interface KnownVariables {
   suggest: (path: readonly PathStep[]) => string | undefined
 }
 
+/** The names that the templates of a workspace can use, beside those that every workspace has. */
+export interface TemplateNames {
+  customFieldKeys: readonly string[]
+  /** The variables of an email to one person, which has no campaign and no list. Undefined for a campaign. */
+  data?: readonly { name: string; type: TemplateType }[] | undefined
+}
+
+const emailRoots = ['contact', 'workspace', 'locale']
+
 /** Collects the variables of a template. A custom field has a long name and, if no property has it, a short one. */
-export function createKnownVariables(field: TemplateField, customFieldKeys: readonly string[]): KnownVariables {
+export function createKnownVariables(field: TemplateField, { customFieldKeys, data }: TemplateNames): KnownVariables {
   const root = { names: new Map<string, Node>() }
   const names: string[] = []
   const add = (name: string, type: TemplateType) => {
@@ -36,11 +45,14 @@ export function createKnownVariables(field: TemplateField, customFieldKeys: read
     parent.names.set(last, { type })
     names.push(name)
   }
-  for (const { name, type } of templateVariables)
-    if (field !== 'subject' || name !== variableOutsideSubject) add(name, type)
+  const isUsable = (name: string) =>
+    data ? emailRoots.includes(name.split('.')[0] ?? '') : field !== 'subject' || name !== variableOutsideSubject
+  for (const { name, type } of templateVariables) if (isUsable(name)) add(name, type)
+  for (const { name, type } of data ?? []) add(`data.${name}`, type)
   for (const key of customFieldKeys) add(`contact.${key}`, 'ANY')
   for (const key of customFieldKeys) add(`contact.customFieldValues.${key}`, 'ANY')
   openObject(openObject(root, 'contact'), 'customFieldValues')
+  if (data) openObject(root, 'data')
   return { has: (path) => isKnown(root, path), suggest: (path) => suggestName(names, path) }
 }
 

@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { encodePart, joinPieces, onePiece, type Parts } from '../../mail/mime.ts'
 import { findFaults } from './check-template.ts'
+import type { TemplateNames } from './known-variables.ts'
 import { renderLimitExceeded } from './engine/liquid.ts'
 import {
   EmptyPartError,
@@ -21,7 +22,7 @@ import { trackHtml, type Tracking } from './track-html.ts'
 export interface CheckTask {
   kind: 'check'
   sources: PartialTemplateSources
-  customFieldKeys: readonly string[]
+  names: TemplateNames
 }
 
 interface TemplateRecipient {
@@ -146,7 +147,7 @@ function getCompiledTemplates(sources: TemplateSources) {
 }
 
 function runTask(task: Task): ThreadResponse {
-  if (task.kind === 'check') return { faults: findFaults(task.sources, task.customFieldKeys, setCurrentField) }
+  if (task.kind === 'check') return { faults: findFaults(task.sources, task.names, setCurrentField) }
   if (task.kind === 'mail') return renderMails(task)
   const rendered = render(task.sources, task.recipient)
   return 'fault' in rendered ? rendered : { mail: joinMail(rendered) }

@@ -17,7 +17,7 @@ const values = {
 const [ada, eve] = [newId('wsp'), newId('wsp')]
 
 const findFaults = (workspaceId: WorkspaceId, sources: PartialTemplateSources) =>
-  findTemplateFaults(workspaceId, { sources, customFieldKeys: [] })
+  findTemplateFaults(workspaceId, { sources, names: { customFieldKeys: [] } })
 
 /** Renders mails for numbered contacts. Returns the encoded parts without soft line breaks. */
 async function render(workspaceId: WorkspaceId, html: string, { count = 1, deadlines = defaultDeadlines } = {}) {

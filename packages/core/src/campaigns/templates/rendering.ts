@@ -33,12 +33,12 @@ const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 
 /** Finds the faults of templates. A template that is too long to be checked in time has one fault. */
 export async function findTemplateFaults(
   workspaceId: WorkspaceId,
-  { sources, customFieldKeys }: Omit<CheckTask, 'kind'>,
+  { sources, names }: Omit<CheckTask, 'kind'>,
   { checkMs } = defaultDeadlines,
 ): Promise<TemplateFault[]> {
   const excess = findExcess(sources)
   if (excess) return [excess]
-  const task: CheckTask = { kind: 'check', sources, customFieldKeys }
+  const task: CheckTask = { kind: 'check', sources, names }
   const { fault, faults = [] } = await queueTask(workspaceId, task, checkMs)
   return fault ? [fault] : faults
 }

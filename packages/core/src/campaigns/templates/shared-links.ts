@@ -1,5 +1,5 @@
 import { joinPieces } from '../../mail/mime.ts'
-import type { TemplateValues } from './template-sources.ts'
+import type { CampaignValues, TemplateValues } from './template-sources.ts'
 import type { MailInPieces } from './templates.ts'
 import { listLinks } from './track-html.ts'
 
@@ -15,13 +15,14 @@ export function findSharedLinks(
   render: (values: TemplateValues) => MailInPieces,
   recipients: readonly { values: TemplateValues }[],
 ): ReadonlySet<string> {
-  const [first] = recipients
-  if (!first) return new Set()
+  const first = recipients[0]?.values
+  // Only the mails of campaigns track.
+  if (!first || !('campaign' in first)) return new Set()
   const contact = Object.fromEntries(recipients.flatMap(({ values }) => Object.entries(values.contact)))
-  const [one, other] = markers.map((marker) => new Set(linksWith({ ...first.values, contact }, marker)))
+  const [one, other] = markers.map((marker) => new Set(linksWith({ ...first, contact }, marker)))
   return new Set([...(one ?? [])].filter((url) => other?.has(url)))
 
-  function linksWith({ campaign, list, workspace, ...personal }: TemplateValues, marker: string): string[] {
+  function linksWith({ campaign, list, workspace, ...personal }: CampaignValues, marker: string): string[] {
     try {
       const marked = replaceValues(personal, marker) as typeof personal
       const { html } = render({ campaign, list, workspace, ...marked })

@@ -1,3 +1,5 @@
+import type { grounds } from '../../db/schema/index.ts'
+
 export interface TemplateSources {
   subject: string
   html: string | null
@@ -9,16 +11,31 @@ export type TemplateField = (typeof templateFields)[number]
 
 export type PartialTemplateSources = { [Field in TemplateField]?: string | null | undefined }
 
-export interface TemplateValues {
+/** Why an email is sent to one person. */
+export type Ground = (typeof grounds)[number]
+
+interface CommonValues {
   contact: Record<string, unknown>
-  campaign: Record<string, unknown>
-  list: Record<string, unknown> & { name: string }
   workspace: Record<string, unknown>
-  unsubscribeUrl: string
   /** The language of the mail, as a locale. */
   locale: string
+}
+
+/** The values of a mail of a campaign. A part that does not show the link to unsubscribe gets a footer with it. */
+export interface CampaignValues extends CommonValues {
+  campaign: Record<string, unknown>
+  list: Record<string, unknown> & { name: string }
+  unsubscribeUrl: string
   preferencesUrl: string
 }
+
+/** The values of an email to one person. Each part gets a footer that says why it came, and from whom. */
+export interface EmailValues extends CommonValues {
+  data: Record<string, unknown>
+  footer: { ground: Ground; sender: string }
+}
+
+export type TemplateValues = CampaignValues | EmailValues
 
 /** An error in a template, or in rendering it. */
 export interface TemplateFault {

@@ -10,7 +10,7 @@ import {
 import { compileTemplates, joinMail } from './templates.ts'
 
 const findFaults = (sources: PartialTemplateSources) =>
-  findTemplateFaults(newId('wsp'), { sources, customFieldKeys: ['plan'] })
+  findTemplateFaults(newId('wsp'), { sources, names: { customFieldKeys: ['plan'] } })
 afterAll(stopRenderingThread)
 
 const values: TemplateValues = {

@@ -1,6 +1,6 @@
 /** Renders a campaign's templates to a mail. Runs only in the rendering thread, which can be terminated. */
 import { CommentTag, InlineCommentTag, type Template, TypeGuards } from 'liquidjs'
-import { colons, english, findLanguage } from '../../kernel/values/languages.ts'
+import { colons, english, findLanguage, type Language } from '../../kernel/values/languages.ts'
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
 import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { createEngine, type Engine } from './engine/liquid.ts'
@@ -37,13 +37,44 @@ const textFooter = textEngine.parse(`
 {{ preferences }}{{ colon }} {{ preferencesUrl }}{% if workspace.postalAddress %}
 {{ workspace.postalAddress }}{% endif %}`)
 
+const htmlEmailFooter = htmlEngine.parse(`
+{{ reason }}{%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
+`)
+const textEmailFooter = textEngine.parse(`
+
+--
+{{ reason }}{% if workspace.postalAddress %}
+{{ workspace.postalAddress }}{% endif %}`)
+
 /** The footer is in the language of the recipient. */
-function toFooterValues({ locale, list, workspace, unsubscribeUrl, preferencesUrl }: TemplateValues) {
-  const { language } = findLanguage([locale]) ?? english
-  const { reason, ...labels } = mailTexts[language].footer
-  const colon = colons[language]
-  return { language, reason: reason(list.name), ...labels, colon, workspace, unsubscribeUrl, preferencesUrl }
+function renderFooter(values: TemplateValues): { html: string; text: string; language: Language } {
+  const { language } = findLanguage([values.locale]) ?? english
+  const { footer, emailFooter } = mailTexts[language]
+  const { workspace } = values
+  if (!('unsubscribeUrl' in values)) {
+    const { ground, sender } = values.footer
+    const shown = { reason: emailFooter[ground](sender), workspace }
+    return {
+      html: htmlEngine.render(htmlEmailFooter, shown),
+      text: textEngine.render(textEmailFooter, shown),
+      language,
+    }
+  }
+  const { list, unsubscribeUrl, preferencesUrl } = values
+  const { reason, ...labels } = footer
+  const shown = {
+    reason: reason(list.name),
+    ...labels,
+    colon: colons[language],
+    workspace,
+    unsubscribeUrl,
+    preferencesUrl,
+  }
+  return { html: htmlEngine.render(htmlFooter, shown), text: textEngine.render(textFooter, shown), language }
 }
+
+/** The link that a part must show, or else gets a footer with it. An email to one person always gets its footer. */
+const requiredLinkOf = (values: TemplateValues) => ('unsubscribeUrl' in values ? values.unsubscribeUrl : undefined)
 
 type SetCurrentField = (field: TemplateField) => void
 
@@ -78,7 +109,7 @@ export function compileTemplates(sources: TemplateSources, setCurrentField: SetC
     const renderedSubject = textEngine.render(subject, input)
     if (isBlank(renderedSubject)) throw new EmptyPartError('subject')
     // In the body, `campaign.subject` is the rendered subject.
-    const values = { ...input, campaign: { ...input.campaign, subject: renderedSubject } }
+    const values = 'campaign' in input ? { ...input, campaign: { ...input.campaign, subject: renderedSubject } } : input
     setCurrentField('text')
     const textPart = text?.(values)
     setCurrentField('html')
@@ -92,8 +123,9 @@ function compileText(source: string): ((values: TemplateValues) => { text: Piece
   return (values) => {
     const rendered = textEngine.render(body, values)
     if (isBlank(rendered)) throw new EmptyPartError('text part')
-    const needsFooter = !rendered.includes(values.unsubscribeUrl)
-    return { text: onePiece(needsFooter ? rendered + textEngine.render(textFooter, toFooterValues(values)) : rendered) }
+    const link = requiredLinkOf(values)
+    const hasLink = link !== undefined && rendered.includes(link)
+    return { text: onePiece(hasLink ? rendered : rendered + renderFooter(values).text) }
   }
 }
 
@@ -114,8 +146,9 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
   return (values) => {
     placeholderValues.length = 0
     const rendered = engine.render(body, values)
-    const parts = hasLink(rendered, values.unsubscribeUrl) ? split(rendered) : undefined
-    const withLink = parts && showsLink(parts, values.unsubscribeUrl) ? parts : addFooter(rendered, values)
+    const link = requiredLinkOf(values)
+    const parts = link !== undefined && hasLink(rendered, link) ? split(rendered) : undefined
+    const withLink = link !== undefined && parts && showsLink(parts, link) ? parts : addFooter(rendered, values)
     return {
       html: fillPlaceholders(withLink.html, placeholderValues, 'html'),
       text: fillPlaceholders(withLink.text, placeholderValues, 'text'),
@@ -141,19 +174,16 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
    */
   function addFooter(rendered: string, values: TemplateValues): SplitMail {
     const index = placeholderValues.length
-    const footerValues = toFooterValues(values)
-    placeholderValues.push({
-      html: htmlEngine.render(htmlFooter, footerValues),
-      text: textEngine.render(textFooter, footerValues),
-    })
-    const footer = `\n<div lang="${footerValues.language}" style="${footerStyle}">${placeholderOf(index)}</div>`
+    const { html, text, language } = renderFooter(values)
+    placeholderValues.push({ html, text })
+    const footer = `\n<div lang="${language}" style="${footerStyle}">${placeholderOf(index)}</div>`
     for (const insert of [insertAtEnd, insertAtStart]) {
       const parts = split(insert(rendered, footer))
       if (!parts.text.valueIndexes.includes(index)) continue
       if (isEmptyWithout(index, parts) && !media.test(rendered)) throw new EmptyPartError('HTML part')
       return parts
     }
-    throw new Error('the HTML has no place where the unsubscribe link is shown')
+    throw new Error('the HTML has no place where the footer is shown')
   }
 
   function isEmptyWithout(footerIndex: number, { text }: SplitMail): boolean {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { TemplateValues } from './template-sources.ts'
+import type { CampaignValues } from './template-sources.ts'
 import { compileTemplates, joinMail } from './templates.ts'
 
-const values: TemplateValues = {
+const values: CampaignValues = {
   contact: { firstName: 'Ada', email: 'ada@example.com' },
   campaign: { id: 'cmp_1', name: 'November' },
   list: { id: 'lst_1', name: 'Monthly news' },

@@ -14,7 +14,16 @@
  */
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
-import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId, WebhookId } from '../../kernel/ids.ts'
+import type {
+  CampaignId,
+  ContactId,
+  InviteId,
+  ListId,
+  PasswordResetId,
+  TemplateId,
+  UserId,
+  WebhookId,
+} from '../../kernel/ids.ts'
 import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -30,7 +39,11 @@ export const mailKinds = [
   'WEBHOOK_FAILING',
   'WEBHOOK_DISABLED',
   'CONFIRMATIONS_WITHHELD',
+  'TEMPLATE_PAUSED',
 ] as const
+
+/** What the quotas of emails count: single mails, and emails from templates. */
+export const mailRequestKinds = [...mailKinds, 'EMAIL'] as const
 
 /** See `mail/bounces/classify-bounce.ts`. */
 export const bounceClasses = ['HARD', 'SOFT', 'MESSAGE', 'POLICY'] as const
@@ -46,6 +59,7 @@ export interface MailData {
   campaignId?: CampaignId
   contactId?: ContactId | null
   webhookId?: WebhookId
+  templateId?: TemplateId
   /** What the link in the mail grants: see `consent/tracking`. */
   tracking?: ('opens' | 'clicks')[]
   /** The language of the page or form on which the recipient asked for the mail. */
@@ -91,7 +105,7 @@ export const mailRequests = tenantTable(
   'mail_requests',
   {
     id: id('mai').notNull(),
-    kind: text({ enum: mailKinds }).notNull(),
+    kind: text({ enum: mailRequestKinds }).notNull(),
     /** A keyed hash of the address: see `normalizeAddress`. */
     addressHash: text().notNull(),
     /** The list of a confirmation. */

@@ -73,6 +73,11 @@ async function insertRelatedRows(ctx: Ctx) {
     sql`insert into suppressions (workspace_id, id, email_hash, list_id, reason, source, first_said_at, said_at)
       values (${workspaceId}, uuidv7(), 'hash', ${uuidOf(list.id)}, 'OPTED_OUT', 'LINK', now(), now())`,
     sql`insert into visitor_mails (workspace_id, id, kind) values (${workspaceId}, uuidv7(), 'CONFIRMATION')`,
+    sql`insert into templates (workspace_id, id, name, version) values (${workspaceId}, uuidv7(), 'Welcome', 1)`,
+    sql`insert into template_versions (workspace_id, template_id, version, subject, variables, ground)
+      select workspace_id, id, 1, 'Welcome', '[]', 'REQUEST' from templates where workspace_id = ${workspaceId}`,
+    sql`insert into emails (workspace_id, id, template_id, template_version, ground, contact_id)
+      values (${workspaceId}, uuidv7(), uuidv7(), 1, 'REQUEST', ${uuidOf(contact.id)})`,
     sql`insert into mail_reports (workspace_id, fingerprint) values (${workspaceId}, 'hash')`,
     sql`insert into mail_hooks (id, workspace_id, provider, encrypted_secret) values (uuidv7(), ${workspaceId}, 'ses', 'x')`,
     sql`insert into invites (workspace_id, id, email, role, token_hash, expires_at)

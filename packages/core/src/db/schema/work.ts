@@ -28,6 +28,7 @@ import { workspaces } from './workspaces.ts'
 export const workKinds = [
   'ACCOUNT_MAIL',
   'MAIL',
+  'EMAIL',
   'CAMPAIGN_BATCH',
   'IMPORT',
   'CLEAR_LIST',

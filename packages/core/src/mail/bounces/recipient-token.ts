@@ -6,7 +6,7 @@
  * | bytes | content                                                                                         |
  * |-------|-------------------------------------------------------------------------------------------------|
  * | 8     | the start of the workspace's id: its time and 12 random bits. The recipient decides between two |
- * | 16    | the id of the contact, or of a single mail                                                      |
+ * | 16    | the id of the contact, of an email from a template, or of a single mail                         |
  * | 3     | the end of the campaign's id, which distinguishes the campaigns of a contact; 0 without one     |
  * | 4     | a keyed tag of the address: a report may name an address, and counts only for this one          |
  * | 7     | the HMAC of the above: guesses are possible only online, at 2^-56 each                          |
@@ -17,22 +17,30 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Keys } from '../../kernel/crypto.ts'
 import type { Ctx } from '../../request/context.ts'
-import { type CampaignId, type ContactId, idOf, type MailId, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
+import {
+  type CampaignId,
+  type ContactId,
+  type EmailId,
+  idOf,
+  type MailId,
+  uuidOf,
+  type WorkspaceId,
+} from '../../kernel/ids.ts'
 
-/** The recipient of a campaign, or a single mail. */
-export type TokenSubject = { campaignId: CampaignId; contactId: ContactId } | { mailId: MailId }
+/** The recipient of a campaign, an email from a template, or a single mail. */
+export type TokenSubject = { campaignId: CampaignId; contactId: ContactId } | { emailId: EmailId } | { mailId: MailId }
 
 export interface RecipientToken {
   isOfWorkspace: (id: WorkspaceId) => boolean
   /** The range of the ids of workspaces that the token may belong to. */
   workspaces: { first: WorkspaceId; last: WorkspaceId }
-  subject: { contactId: ContactId; campaignSuffix: string } | { mailId: MailId }
+  subject: { contactId: ContactId; campaignSuffix: string } | { emailId: EmailId } | { mailId: MailId }
   /** Whether the mail was sent to this address. */
   isAddress: (email: string) => boolean
 }
 
 const localPrefix = 'b+'
-const kinds = { campaign: 'c', mail: 'm' } as const
+const kinds = { campaign: 'c', email: 'e', mail: 'm' } as const
 const [dataLength, tagLength, macLength] = [27, 4, 7]
 const bitsPerDigit = 5
 const digitCount = Math.ceil(((dataLength + tagLength + macLength) * 8) / bitsPerDigit)
@@ -46,8 +54,8 @@ export function createRecipientToken(
 ): string {
   const workspace = toBytes(uuidOf(workspaceId)).subarray(0, 8)
   const isCampaign = 'campaignId' in subject
-  const kind = isCampaign ? kinds.campaign : kinds.mail
-  const id = toBytes(uuidOf(isCampaign ? subject.contactId : subject.mailId))
+  const kind = isCampaign ? kinds.campaign : 'emailId' in subject ? kinds.email : kinds.mail
+  const id = toBytes(uuidOf(isCampaign ? subject.contactId : 'emailId' in subject ? subject.emailId : subject.mailId))
   const campaign = isCampaign ? toBytes(uuidOf(subject.campaignId)).subarray(-3) : Buffer.alloc(3)
   const data = Buffer.concat([workspace, id, campaign])
   const tagged = Buffer.concat([data, computeTag(key, data, email)])
@@ -75,7 +83,7 @@ export function findToken(localPart: string): string | undefined {
 export function openRecipientToken(keys: Keys, token: string): RecipientToken | undefined {
   const kind = token[0]
   const bytes = fromDigits(token.slice(1))
-  if (!bytes || (kind !== kinds.campaign && kind !== kinds.mail)) return undefined
+  if (!bytes || !isKind(kind)) return undefined
   const tagged = bytes.subarray(0, -macLength)
   const mac = bytes.subarray(-macLength)
   const key = keys.returnPaths.find((candidate) => timingSafeEqual(computeMac(candidate, kind, tagged), mac))
@@ -89,13 +97,17 @@ export function openRecipientToken(keys: Keys, token: string): RecipientToken | 
     isOfWorkspace: (id) => toBytes(uuidOf(id)).subarray(0, 8).equals(workspace),
     // RFC 9562: the second half of an id starts with the bits 10.
     workspaces: { first: idWith('8000000000000000'), last: idWith('bfffffffffffffff') },
-    subject:
-      kind === kinds.campaign
-        ? { contactId: idOf('con', uuid), campaignSuffix: data.subarray(24).toString('hex') }
-        : { mailId: idOf('mai', uuid) },
+    subject: {
+      c: { contactId: idOf('con', uuid), campaignSuffix: data.subarray(24).toString('hex') },
+      e: { emailId: idOf('mai', uuid) },
+      m: { mailId: idOf('mai', uuid) },
+    }[kind],
     isAddress: (email) => timingSafeEqual(computeTag(key, data, email), tag),
   }
 }
+
+type Kind = (typeof kinds)[keyof typeof kinds]
+const isKind = (text: string | undefined): text is Kind => Object.values<string | undefined>(kinds).includes(text)
 
 const computeMac = (key: Buffer, kind: string, data: Buffer) =>
   createHmac('sha256', key).update(`token ${kind}`).update(data).digest().subarray(0, macLength)

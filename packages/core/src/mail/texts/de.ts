@@ -58,4 +58,10 @@ export const de: MailTexts = {
     unsubscribe: 'Abmelden',
     preferences: 'E-Mail-Einstellungen',
   },
+  emailFooter: {
+    REQUEST: (sender) => `Sie erhalten diese E-Mail von ${sender}, weil Sie sie angefordert haben.`,
+    CONTRACT: (sender) => `Sie erhalten diese E-Mail von ${sender} wegen Ihres Kontos oder Ihrer Bestellung.`,
+    SECURITY: (sender) => `Sie erhalten diese E-Mail von ${sender}, weil sie die Sicherheit Ihres Kontos betrifft.`,
+    LEGAL: (sender) => `Sie erhalten diese E-Mail von ${sender}, weil sie gesetzlich vorgeschrieben ist.`,
+  },
 }

@@ -61,6 +61,15 @@ export const en = {
     unsubscribe: 'Unsubscribe',
     preferences: 'Email preferences',
   },
+  /** Of an email from a template, by its ground. */
+  emailFooter: {
+    REQUEST: (sender: string) => `You are receiving this email from ${sender} because you asked for it.`,
+    CONTRACT: (sender: string) =>
+      `You are receiving this email from ${sender} because of your account or your order there.`,
+    SECURITY: (sender: string) =>
+      `You are receiving this email from ${sender} because it concerns the security of your account there.`,
+    LEGAL: (sender: string) => `You are receiving this email from ${sender} because the law requires it.`,
+  },
 }
 
 /** The texts of the mails that Rapport writes. */

@@ -57,4 +57,10 @@ export const es: MailTexts = {
     unsubscribe: 'Darse de baja',
     preferences: 'Preferencias de correo',
   },
+  emailFooter: {
+    REQUEST: (sender) => `Recibe este correo de ${sender} porque lo ha solicitado.`,
+    CONTRACT: (sender) => `Recibe este correo de ${sender} por su cuenta o su pedido.`,
+    SECURITY: (sender) => `Recibe este correo de ${sender} porque afecta a la seguridad de su cuenta.`,
+    LEGAL: (sender) => `Recibe este correo de ${sender} porque la ley lo exige.`,
+  },
 }

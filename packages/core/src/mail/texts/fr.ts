@@ -59,4 +59,10 @@ export const fr: MailTexts = {
     unsubscribe: 'Se désinscrire',
     preferences: 'Préférences e-mail',
   },
+  emailFooter: {
+    REQUEST: (sender) => `Vous recevez cet e-mail de ${sender} parce que vous l’avez demandé.`,
+    CONTRACT: (sender) => `Vous recevez cet e-mail de ${sender} en raison de votre compte ou de votre commande.`,
+    SECURITY: (sender) => `Vous recevez cet e-mail de ${sender} parce qu’il concerne la sécurité de votre compte.`,
+    LEGAL: (sender) => `Vous recevez cet e-mail de ${sender} parce que la loi l’exige.`,
+  },
 }

@@ -58,4 +58,10 @@ export const it: MailTexts = {
     unsubscribe: 'Annulla iscrizione',
     preferences: 'Preferenze email',
   },
+  emailFooter: {
+    REQUEST: (sender) => `Riceve questa email da ${sender} perché l’ha richiesta.`,
+    CONTRACT: (sender) => `Riceve questa email da ${sender} in relazione al Suo account o al Suo ordine.`,
+    SECURITY: (sender) => `Riceve questa email da ${sender} perché riguarda la sicurezza del Suo account.`,
+    LEGAL: (sender) => `Riceve questa email da ${sender} perché la legge lo richiede.`,
+  },
 }

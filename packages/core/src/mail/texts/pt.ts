@@ -57,4 +57,10 @@ export const pt: MailTexts = {
     unsubscribe: 'Cancelar inscrição',
     preferences: 'Preferências de e-mail',
   },
+  emailFooter: {
+    REQUEST: (sender) => `Você recebe este e-mail de ${sender} porque o solicitou.`,
+    CONTRACT: (sender) => `Você recebe este e-mail de ${sender} por causa da sua conta ou do seu pedido.`,
+    SECURITY: (sender) => `Você recebe este e-mail de ${sender} porque ele diz respeito à segurança da sua conta.`,
+    LEGAL: (sender) => `Você recebe este e-mail de ${sender} porque a lei exige.`,
+  },
 }

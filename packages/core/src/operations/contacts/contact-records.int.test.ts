@@ -2,6 +2,7 @@
 import { fillEmptyTables } from '@rapport/testing/fixtures/sample-rows.ts'
 import { getTableName, is, sql, Table } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import {
   createTestContact,
@@ -74,6 +75,7 @@ async function createContactWithRecords(email: string): Promise<ContactId> {
   await addSubscriber(ctx, list.id, { contactId: id, status: 'CONFIRMED' })
   const form = await createTestForm(ctx)
   await submitForm(ctx, form.id, { values: { email } })
+  await createTestEmail(ctx, (await createTestTemplate(ctx)).id, { to: { contactId: id } })
   await fillEmptyTables(ctx, owned, id)
   return id
 }

@@ -10,6 +10,9 @@ import {
 import type * as schema from '../../db/schema/index.ts'
 import { Deal } from '../../deals/deals.schema.ts'
 import { listDealsOfContact } from '../../deals/list-deals.ts'
+import { listEmailsOfContact } from '../../emails/emails.ts'
+import { EmailRecord } from '../../emails/emails.schema.ts'
+import { forgetEmailsOfContact, moveEmails } from '../../emails/pending-emails.ts'
 import { eraseDealsOfContact } from '../../deals/erase-deals.ts'
 import { moveDeals } from '../../deals/update-deal.ts'
 import { Submission } from '../../forms/submissions.schema.ts'
@@ -64,6 +67,11 @@ export const contactRecords = {
   },
   deals: { move: moveDeals, deleteAll: eraseDealsOfContact, exported: section('deals', Deal, listDealsOfContact) },
   tasks: { move: moveTasks, deleteAll: deleteTasksOfContact, exported: section('tasks', Task, listTasksOfContact) },
+  emails: {
+    move: moveEmails,
+    deleteAll: forgetEmailsOfContact,
+    exported: section('templateEmails', EmailRecord, listEmailsOfContact),
+  },
   contactAliases: {
     move: redirectAliases,
     deleteAll: deleteAliasesOfContact,

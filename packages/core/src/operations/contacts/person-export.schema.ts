@@ -31,6 +31,8 @@ const descriptions: Record<string, string> = {
   suppressions: 'What stands against mails to the address of the contact.',
   formerIds: 'The ids of contacts that were merged into this contact.',
   formerExternalIds: 'The external ids of contacts that were merged into this contact, and that still find it.',
+  templateEmails:
+    'The emails from templates that were sent to the contact, with the ground of each and the version of its template.',
   campaigns: 'The campaigns that were sent to the contact.',
   emails: 'Confirmation and test emails to the contact. They are kept for 30 days.',
   activity: 'The events of the contact that are still kept.',

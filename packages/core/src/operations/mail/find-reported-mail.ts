@@ -6,9 +6,15 @@ import {
   parseMessageId,
   type RecipientKey,
 } from '../../campaigns/engagement.ts'
+import {
+  findEmail,
+  findEmailByProviderId,
+  parseEmailMessageId,
+  type ReportedEmail,
+} from '../../emails/email-reports.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { mails } from '../../db/schema/index.ts'
-import type { ContactId, MailId } from '../../kernel/ids.ts'
+import type { ContactId, EmailId, MailId } from '../../kernel/ids.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
 import { byId } from '../../request/by-id.ts'
@@ -22,6 +28,8 @@ export interface ReportedMail {
   address: string | null
   /** The recipient of a campaign. */
   recipient?: RecipientKey
+  /** An email from a template. */
+  emailId?: EmailId
   /** A single email. */
   mailId?: MailId
   /** The recipient, or the contact that it was merged into, with its present address. */
@@ -37,11 +45,11 @@ export async function findReportedMail(ctx: Ctx, report: MailReport): Promise<Re
     const token = openRecipientToken(ctx.settings.keys, recipientToken)
     return token?.isOfWorkspace(ctx.workspaceId) ? findByToken(ctx, token, report) : undefined
   }
-  const { recipient, mail } = await findByIds(ctx, report)
-  if (recipient) {
-    const person = await findPerson(ctx, recipient.contactId)
+  const { recipient, templateEmail, mail } = await findByIds(ctx, report)
+  if (recipient || templateEmail) {
+    const person = await findPerson(ctx, recipient?.contactId ?? templateEmail?.contactId ?? null)
     const address = report.isEmailProven ? email : await findOwnAddress(ctx, report, person.contact)
-    return { address, recipient, ...person }
+    return { address, ...(recipient && { recipient }), ...(templateEmail && { emailId: templateEmail.id }), ...person }
   }
   const address = mail?.email ?? email
   return address === null ? undefined : { address, isErased: false, ...(mail && { mailId: mail.id }) }
@@ -61,15 +69,27 @@ async function findOwnAddress(
   return own.some((one) => one.toLowerCase() === email.toLowerCase()) ? email : null
 }
 
+interface FoundByIds {
+  recipient?: RecipientKey | undefined
+  templateEmail?: ReportedEmail | undefined
+  mail?: { id: MailId; email: string } | undefined
+}
+
 /**
  * Some providers replace the Message-ID, and some report only one of both ids. That of the provider comes first: a remote
  * server may have written the Message-ID.
  */
-async function findByIds(ctx: Ctx, { messageId, providerMessageId: id }: MailReport) {
+async function findByIds(ctx: Ctx, { messageId, providerMessageId: id }: MailReport): Promise<FoundByIds> {
   const recipient = id === null ? undefined : await findRecipientByProviderId(ctx, id)
-  const mail = recipient || id === null ? undefined : await findMailByProviderId(ctx, id)
-  const named = recipient || mail || messageId === null ? undefined : parseMessageId(messageId)
-  return { recipient: named && (await isCampaignRecipient(ctx, named)) ? named : recipient, mail }
+  if (recipient) return { recipient }
+  const templateEmail = id === null ? undefined : await findEmailByProviderId(ctx, id)
+  if (templateEmail) return { templateEmail }
+  const mail = id === null ? undefined : await findMailByProviderId(ctx, id)
+  if (mail || messageId === null) return { mail }
+  const named = parseMessageId(messageId)
+  if (named && (await isCampaignRecipient(ctx, named))) return { recipient: named }
+  const emailId = parseEmailMessageId(messageId)
+  return { templateEmail: emailId && (await findEmail(ctx, emailId)) }
 }
 
 /** Finds a single email. */
@@ -94,22 +114,38 @@ async function findMailOfToken(ctx: Ctx, token: RecipientToken, email: string | 
     const address = [mail?.email, email].find((one) => one && token.isAddress(one)) ?? null
     return { address, mailId: subject.mailId, isErased: mail === undefined }
   }
-  const person = await findPerson(ctx, subject.contactId)
-  const campaignId = await findCampaignOfRecipient(ctx, subject)
+  const { contactId, ...of } = await findSubject(ctx, subject)
+  const person = await findPerson(ctx, contactId)
   const named = [person.contact?.email, email].find((one) => one && token.isAddress(one))
   const former = named || !person.contact ? [] : await findConsentEmails(ctx, person.contact.id)
   return {
     address: named ?? former.find(token.isAddress) ?? null,
-    ...(campaignId && { recipient: { campaignId, contactId: subject.contactId } }),
+    ...of,
     ...person,
   }
+}
+
+/** The contact of an email may have been merged since; it is null after its erasure. */
+async function findSubject(
+  ctx: Ctx,
+  subject: Exclude<RecipientToken['subject'], { mailId: MailId }>,
+): Promise<Pick<ReportedMail, 'recipient' | 'emailId'> & { contactId: ContactId | null }> {
+  if ('emailId' in subject) {
+    const { emailId } = subject
+    return { emailId, contactId: (await findEmail(ctx, emailId))?.contactId ?? null }
+  }
+  const { contactId } = subject
+  const campaignId = await findCampaignOfRecipient(ctx, subject)
+  return { ...(campaignId && { recipient: { campaignId, contactId } }), contactId }
 }
 
 /** The email that a mail server has just refused. Its recipient may have been deleted since the worker claimed it. */
 export async function findRefusedMail(
   ctx: Ctx,
-  refused: { recipient: RecipientKey } | { mailId: MailId },
+  refused: { recipient: RecipientKey } | { emailId: EmailId } | { mailId: MailId },
 ): Promise<Omit<ReportedMail, 'address'>> {
+  if ('emailId' in refused)
+    return { ...refused, ...(await findPerson(ctx, (await findEmail(ctx, refused.emailId))?.contactId ?? null)) }
   if ('mailId' in refused) return { ...refused, isErased: (await findMail(ctx, refused.mailId)) === undefined }
   return { ...refused, ...(await findPerson(ctx, refused.recipient.contactId)) }
 }
@@ -122,7 +158,7 @@ async function findMail(ctx: Ctx, id: MailId) {
   return mail
 }
 
-async function findPerson(ctx: Ctx, contactId: ContactId): Promise<Pick<ReportedMail, 'contact' | 'isErased'>> {
-  const contact = await findCurrentContact(ctx, contactId)
+async function findPerson(ctx: Ctx, contactId: ContactId | null): Promise<Pick<ReportedMail, 'contact' | 'isErased'>> {
+  const contact = contactId === null ? undefined : await findCurrentContact(ctx, contactId)
   return contact ? { contact, isErased: false } : { isErased: true }
 }

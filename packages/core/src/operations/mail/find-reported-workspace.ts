@@ -1,6 +1,6 @@
 import { and, between, eq, inArray } from 'drizzle-orm'
 import { parseMessageId } from '../../campaigns/engagement.ts'
-import { campaignRecipients, campaigns, mails, workspaces } from '../../db/schema/index.ts'
+import { campaignRecipients, campaigns, emails, mails, workspaces } from '../../db/schema/index.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import { openRecipientToken } from '../../mail/bounces/recipient-token.ts'
@@ -56,7 +56,7 @@ async function listByProviderId({ db }: BaseCtx, reports: readonly MailReport[])
   const hashes = [...new Set(ids.map(([, hash]) => hash))]
   if (hashes.length === 0) return new Map()
   const found = new Map<string | null, WorkspaceId>()
-  for (const table of [mails, campaignRecipients]) {
+  for (const table of [mails, emails, campaignRecipients]) {
     const rows = await db
       .select({ hash: table.providerMessageHash, workspaceId: table.workspaceId })
       .from(table)
@@ -86,16 +86,16 @@ async function findByToken({ db, settings }: BaseCtx, text: string): Promise<Wor
   const ids = rows.map(({ id }) => id)
   if (ids.length <= 1) return ids[0]
   const { subject } = token
-  const [row] =
-    'mailId' in subject
-      ? await db
-          .select({ workspaceId: mails.workspaceId })
-          .from(mails)
-          .where(and(inArray(mails.workspaceId, ids), eq(mails.id, subject.mailId)))
-      : await db
-          .select({ workspaceId: campaignRecipients.workspaceId })
-          .from(campaignRecipients)
-          .where(and(inArray(campaignRecipients.workspaceId, ids), eq(campaignRecipients.contactId, subject.contactId)))
-          .limit(1)
+  if ('contactId' in subject) {
+    const { workspaceId, contactId } = campaignRecipients
+    const isRecipient = and(inArray(workspaceId, ids), eq(contactId, subject.contactId))
+    const [row] = await db.select({ workspaceId }).from(campaignRecipients).where(isRecipient).limit(1)
+    return row?.workspaceId
+  }
+  const [table, id] = 'emailId' in subject ? [emails, subject.emailId] : [mails, subject.mailId]
+  const [row] = await db
+    .select({ workspaceId: table.workspaceId })
+    .from(table)
+    .where(and(inArray(table.workspaceId, ids), eq(table.id, id)))
   return row?.workspaceId
 }

@@ -10,7 +10,7 @@ import type { MailReport } from './mail-report.ts'
 
 interface Reported {
   report: MailReport
-  mail: Pick<ReportedMail, 'address' | 'recipient' | 'mailId'>
+  mail: Pick<ReportedMail, 'address' | 'recipient' | 'emailId' | 'mailId'>
 }
 
 /**
@@ -38,10 +38,10 @@ export async function addNewReports(ctx: Ctx, reported: readonly Reported[]): Pr
 }
 
 /** Omits `detail`, because a server may word it differently each time, and how the report came. One for each key. */
-function computeFingerprints(ctx: Ctx, { report, mail: { address, recipient, mailId } }: Reported): string[] {
+function computeFingerprints(ctx: Ctx, { report, mail: { address, recipient, emailId, mailId } }: Reported): string[] {
   const mail = recipient
     ? [recipient.campaignId, recipient.contactId]
-    : [mailId ?? report.messageId ?? report.providerMessageId ?? dayOf(report)]
+    : [emailId ?? mailId ?? report.messageId ?? report.providerMessageId ?? dayOf(report)]
   const eventId = report.type === 'OPT_OUT' ? [report.eventId ?? null] : []
   const subject = [address?.toLowerCase() ?? null, report.class, ...mail, ...eventId]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])

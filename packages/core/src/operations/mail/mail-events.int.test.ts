@@ -78,6 +78,7 @@ describe.each([
           messageId,
           contactId: ada.id,
           campaignId: id,
+          emailId: null,
           reportedAt: expect.any(String),
         },
       },

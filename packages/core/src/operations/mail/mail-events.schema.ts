@@ -41,6 +41,7 @@ export const MailEvent = z
     messageId: z.string().nullable().describe('The `Message-ID` of the email. `null` if it was not reported.'),
     contactId: RecordId('con').nullable().describe('The contact with this address. `null` if there is none.'),
     campaignId: RecordId('cmp').nullable().describe('The campaign of the email. `null` if it is not known.'),
+    emailId: RecordId('mai').nullable().describe('The email from a template. `null` if it is of none.'),
     reportedAt: Timestamp.describe('When the report arrived.'),
   })
   .meta({
@@ -56,6 +57,7 @@ export const MailEvent = z
         messageId: null,
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
         campaignId: null,
+        emailId: null,
         reportedAt: '2026-11-21T06:35:49.123Z',
       },
     ],

@@ -6,14 +6,16 @@ import {
   recordEngagement,
   type RecipientKey,
 } from '../../campaigns/engagement.ts'
+import { findEmailedAt, listEmailedAt, recordEmailReport } from '../../emails/email-reports.ts'
+import { pauseIfReported } from '../../emails/templates/pause-template.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { findContactByEmail, lockContactsByKeys } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
 import type { Ctx } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import { emit } from '../../events/emit.ts'
-import type { CampaignId, ContactId } from '../../kernel/ids.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import type { CampaignId, ContactId, EmailId } from '../../kernel/ids.ts'
+import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { isUndeliverable, minBounces, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
@@ -53,15 +55,16 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
   if (contact && !(await touchLastActivity(ctx, contact.id))) throw changedBeforeLock
   if (report.class === 'SOFT' && contact) await countSoftBounce(ctx, mail, contact)
   if (mail.recipient) await recordOnRecipient(ctx, report, mail.recipient)
+  if (mail.emailId) await recordOnEmail(ctx, report, mail.emailId)
   // An opt-out emits the events of the subscriptions that it ends.
   if (report.type === 'OPT_OUT') return
   const email = mail.address ?? (isComplaint ? contact?.email : undefined)
   if (email === undefined) return
-  const { recipient } = mail
+  const { recipient, emailId } = mail
   await emit(
     ctx,
     isComplaint ? mailComplained : mailBounced,
-    toEventData(report, { email, contactId: contact?.id, campaignId: recipient?.campaignId }),
+    toEventData(report, { email, contactId: contact?.id, campaignId: recipient?.campaignId, emailId }),
   )
 }
 
@@ -72,7 +75,13 @@ export const toEventData = (
     email,
     contactId,
     campaignId,
-  }: { email: string; contactId?: ContactId | undefined; campaignId?: CampaignId | undefined },
+    emailId,
+  }: {
+    email: string
+    contactId?: ContactId | undefined
+    campaignId?: CampaignId | undefined
+    emailId?: EmailId | undefined
+  },
 ) => ({
   email,
   permanent: reasonOf(report) !== undefined,
@@ -82,6 +91,7 @@ export const toEventData = (
   messageId: report.messageId,
   contactId: contactId ?? null,
   campaignId: campaignId ?? null,
+  emailId: emailId ?? null,
   reportedAt: timestampNow(),
 })
 
@@ -95,9 +105,13 @@ export function reasonOf({ type, class: kind }: MailReport): ReportedReason | un
 }
 
 /** A complaint about a known email is said again only after the person has returned; any other moves the moment. */
-async function isSaidAgain(ctx: Ctx, report: MailReport, { recipient, mailId, address, contact }: ReportedMail) {
+async function isSaidAgain(
+  ctx: Ctx,
+  report: MailReport,
+  { recipient, emailId, mailId, address, contact }: ReportedMail,
+) {
   if (report.type !== 'COMPLAINT') return false
-  const isNamed = recipient ?? mailId ?? report.messageId ?? report.providerMessageId
+  const isNamed = recipient ?? emailId ?? mailId ?? report.messageId ?? report.providerMessageId
   const email = contact?.email ?? address
   if (!isNamed || !email) return true
   return !(await readSuppressions(ctx, { email })).some(({ reason }) => reason === 'COMPLAINED')
@@ -130,10 +144,23 @@ async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, r
 /** Suppresses the address if it is undeliverable by now. A bounce of a former address does not concern the contact. */
 async function countSoftBounce(ctx: Ctx, mail: ReportedMail, contact: { id: ContactId; email: string }) {
   if (mail.address === null || !isSameAddress(mail.address, contact.email)) return
-  const mailedAt = (mail.recipient && (await findMailedAt(ctx, mail.recipient))) ?? timestampNow()
+  const mailedAt = await findMomentOf(ctx, mail)
   const bounced = await recordSoftBounce(ctx, { email: contact.email, mailedAt })
   if (bounced.length < minBounces) return
-  if (isUndeliverable(bounced, await listMailedAt(ctx, contact.id))) await suppressRecipient(ctx, mail, 'BOUNCED')
+  const mailed = [...(await listMailedAt(ctx, contact.id)), ...(await listEmailedAt(ctx, contact.id))]
+  if (isUndeliverable(bounced, mailed)) await suppressRecipient(ctx, mail, 'BOUNCED')
+}
+
+async function findMomentOf(ctx: Ctx, { recipient, emailId }: ReportedMail): Promise<Timestamp> {
+  if (recipient) return (await findMailedAt(ctx, recipient)) ?? timestampNow()
+  return (emailId && (await findEmailedAt(ctx, emailId))) ?? timestampNow()
+}
+
+async function recordOnEmail(ctx: Ctx, report: MailReport, id: EmailId): Promise<void> {
+  const { type, class: kind, code } = report
+  const recorded = type === 'COMPLAINT' ? 'COMPLAINT' : kind && { class: kind, code }
+  const templateId = recorded && (await recordEmailReport(ctx, id, recorded))
+  if (templateId) await pauseIfReported(ctx, templateId)
 }
 
 async function recordOnRecipient(ctx: Ctx, report: MailReport, recipient: RecipientKey): Promise<void> {

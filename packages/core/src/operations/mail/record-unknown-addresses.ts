@@ -2,7 +2,8 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { parseMessageId } from '../../campaigns/engagement.ts'
 import { findContactsByKeys } from '../../contacts/find-contact.ts'
 import { emailKey } from '../../contacts/identity/contact-keys.ts'
-import { campaignRecipients, mails } from '../../db/schema/index.ts'
+import { campaignRecipients, emails, mails } from '../../db/schema/index.ts'
+import { parseEmailMessageId } from '../../emails/email-reports.ts'
 import { emitMany } from '../../events/emit.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -46,13 +47,16 @@ const isPossible = (report: MailReport): report is WithAddress =>
   report.type !== 'COMPLAINT' &&
   report.email !== null &&
   report.recipientToken === null &&
-  (report.messageId === null || parseMessageId(report.messageId) === undefined)
+  (report.messageId === null || !namesEmail(report.messageId))
+
+const namesEmail = (messageId: string) =>
+  parseMessageId(messageId) !== undefined || parseEmailMessageId(messageId) !== undefined
 
 /** Those of the ids that the mail server gave to emails of the workspace. */
 async function listSent(ctx: Ctx, hashes: readonly string[]): Promise<Set<string | null>> {
   const found = new Set<string | null>()
   if (hashes.length === 0) return found
-  for (const table of [campaignRecipients, mails]) {
+  for (const table of [campaignRecipients, emails, mails]) {
     const rows = await ctx.db
       .select({ hash: table.providerMessageHash })
       .from(table)

@@ -4,6 +4,7 @@ import { renderTestMail } from '../../campaigns/campaign-mail.ts'
 import type { Ctx } from '../../request/context.ts'
 import { renderConfirmationMail } from '../../lists/confirmation-mail.ts'
 import { renderInviteMail } from '../../team/invites.ts'
+import { renderPausedMail } from '../../emails/templates/paused-mail.ts'
 import { returnPathOf } from '../../domains/return-path.ts'
 import { createReturnPath } from '../../mail/bounces/recipient-token.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
@@ -29,6 +30,7 @@ const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail
   WEBHOOK_FAILING: renderWebhookFailingMail,
   WEBHOOK_DISABLED: renderWebhookDisabledMail,
   CONFIRMATIONS_WITHHELD: renderWithheldMail,
+  TEMPLATE_PAUSED: renderPausedMail,
 }
 
 export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

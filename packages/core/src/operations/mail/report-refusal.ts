@@ -1,14 +1,15 @@
 import type { RecipientKey } from '../../campaigns/engagement.ts'
-import type { MailId } from '../../kernel/ids.ts'
+import type { EmailId, MailId } from '../../kernel/ids.ts'
 import type { Bounce } from '../../mail/bounces/classify-bounce.ts'
 import type { Ctx } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
 import { findRefusedMail } from './find-reported-mail.ts'
 import { recordReport } from './mail-events.ts'
 
-/** The final refusal of an email by a mail server while it was sent: of a single mail, or to a recipient of a campaign. */
+/** The final refusal of an email by a mail server while it was sent: of a single mail, of an email from a template, or to a recipient of a campaign. */
 export type Refusal = { email: string; bounce: Bounce; detail: string } & (
   | { recipient: RecipientKey }
+  | { emailId: EmailId }
   | { mailId: MailId }
 )
 

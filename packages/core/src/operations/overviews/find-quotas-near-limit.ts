@@ -36,6 +36,7 @@ type Uncounted =
   | 'requests'
   | 'importBytes'
   | 'mailsPerAddress'
+  | 'emailsPerAddress'
   | 'webhookRequests'
 
 /** The use in each workspace. A quota without its count does not compile. */
@@ -54,6 +55,9 @@ const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof contactUse>,
   imports: count('imports', `status in ('RECEIVING', 'QUEUED', 'RUNNING')`),
   campaignMails: sql`
     select workspace_id, sum(queued) from campaigns where sent_at > now() - interval '1 day' group by 1`,
+  templates: count('templates'),
+  emails: count('mail_requests', `kind = 'EMAIL' and created_at > now() - interval '1 day'`),
+  emailsPending: count('emails', `status = 'PENDING'`),
   singleMails: count('mail_requests', `kind in ('CAMPAIGN_TEST', 'INVITE') and created_at > now() - interval '1 day'`),
 }
 

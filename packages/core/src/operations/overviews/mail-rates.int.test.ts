@@ -1,3 +1,4 @@
+import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -28,8 +29,10 @@ async function readRates() {
   return Object.fromEntries(values.map(({ labels, value }) => [`${labels['by']} ${labels['kind']}`, value]))
 }
 
+const kinds = ['workspace', 'domain', 'template'].flatMap((by) => [`${by} bounced`, `${by} complained`])
+const none = Object.fromEntries(kinds.map((kind) => [kind, 0]))
+
 test('shows the highest rates of a workspace, and of a domain over all workspaces', async () => {
-  const none = { 'workspace bounced': 0, 'workspace complained': 0, 'domain bounced': 0, 'domain complained': 0 }
   expect(await readRates()).toEqual(none)
   await sendTestCampaign('small.example', { sent: 499, bounced: 499, complained: 499 })
   expect(await readRates()).toEqual(none)
@@ -37,11 +40,31 @@ test('shows the highest rates of a workspace, and of a domain over all workspace
   await sendTestCampaign('bad.example', { sent: 1_000, bounced: 80, complained: 0 })
   await sendTestCampaign('bad.example', { sent: 1_000, bounced: 0, complained: 4 })
   expect(await readRates()).toEqual({
+    ...none,
     'workspace bounced': 0.08,
     'workspace complained': 0.004,
     'domain bounced': 0.04,
     'domain complained': 0.002,
   })
   await database.db.execute(sql`update campaigns set sent_at = now() - interval '8 days'`)
+  expect(await readRates()).toEqual(none)
+})
+
+test('shows the highest rates of the emails of a template, each by itself', async () => {
+  const ctx = await createTestCtx(database.db)
+  for (const [mails, bounced, complained] of [
+    [499, 499, 499],
+    [500, 5, 1],
+    [1_000, 1, 4],
+  ] as const) {
+    const { id } = await createTestTemplate(ctx)
+    await database.db.execute(sql`
+      insert into emails (workspace_id, id, template_id, template_version, ground, status, bounce_class, complained_at)
+      select ${uuidOf(ctx.workspaceId)}::uuid, uuidv7(), ${uuidOf(id)}::uuid, 1, 'REQUEST', 'SENT',
+        case when n <= ${bounced}::int then 'HARD' end, case when n <= ${complained}::int then now() end
+      from generate_series(1, ${mails}::int) n`)
+  }
+  expect(await readRates()).toEqual({ ...none, 'template bounced': 0.01, 'template complained': 0.004 })
+  await database.db.execute(sql`update emails set created_at = now() - interval '8 days'`)
   expect(await readRates()).toEqual(none)
 })

@@ -45,6 +45,10 @@ export const Usage = z
     personalDataMails: UsageOfQuota.describe(
       'The emails of personal data that contacts asked for in the last 24 hours.',
     ),
+    emails: UsageOfQuota.describe('The emails from templates in the last 24 hours.'),
+    emailsPerAddress: UsageOfQuota.describe('The emails from templates to one address in 24 hours.'),
+    emailsPending: UsageOfQuota.describe('The emails from templates that are not sent yet.'),
+    templates: UsageOfQuota.describe('Templates.'),
     webhookRequests: UsageOfQuota.describe('The webhook requests under way at once.'),
   })
   .meta({ id: 'Usage', description: 'The use and the limit of each quota of the workspace.' })

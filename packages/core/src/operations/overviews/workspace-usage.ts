@@ -7,6 +7,8 @@ import { countContacts } from '../../contacts/listing/count-contacts.ts'
 import { countMailsOfDay } from '../../campaigns/send-campaign.ts'
 import { contacts } from '../../db/schema/index.ts'
 import { countDomains } from '../../domains/domains.ts'
+import { countEmailsOfDay, countPendingEmails } from '../../emails/email-quotas.ts'
+import { countTemplates } from '../../emails/templates/templates.ts'
 import { countForms } from '../../forms/forms.ts'
 import { countUnfinishedImports } from '../../imports/unfinished-imports.ts'
 import { type QuotaName, quotaNames } from '../../kernel/quotas.ts'
@@ -60,6 +62,10 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
   singleMails: exact(countSingleMails),
   confirmations: exact((ctx) => countReleases(ctx, 'confirmations')),
   personalDataMails: exact((ctx) => countReleases(ctx, 'personalDataMails')),
+  emails: exact(countEmailsOfDay),
+  emailsPending: exact(countPendingEmails),
+  templates: exact(countTemplates),
+  emailsPerAddress: undefined,
   exports: undefined,
   requests: undefined,
   importBytes: undefined,

@@ -8,6 +8,7 @@ import { not } from 'drizzle-orm'
 import { recoverBatch } from '../../campaigns/sending.ts'
 import type { Db } from '../../db/client.ts'
 import { workers } from '../../db/schema/index.ts'
+import { recoverEmail } from '../../emails/send-email.ts'
 import { type AnyMailKind, recoverMail } from '../../mail/mails.ts'
 import { recoverDrain } from '../../webhooks/drain/recover-drain.ts'
 import { type Claim, listClaims, type Recovery, releaseClaim } from '../../work/claims.ts'
@@ -55,6 +56,7 @@ export async function recoverOwnClaims(
 const recoveries: Record<WorkKind, (...of: Parameters<typeof recoverDrain>) => Promise<Partial<InterruptedCounts>>> = {
   ACCOUNT_MAIL: recoverSingleMail,
   MAIL: recoverSingleMail,
+  EMAIL: async (...of) => ((await recoverEmail(...of)) ? { mails: { EMAIL: 1 } } : {}),
   CAMPAIGN_BATCH: async (...of) => {
     const interrupted = await recoverBatch(...of)
     return interrupted > 0 ? { mails: { CAMPAIGN: interrupted } } : {}

@@ -8,10 +8,11 @@ import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, int, timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { timeAtLeast } from '../../db/schema/columns.ts'
-import { campaigns, mails, visitorMails } from '../../db/schema/index.ts'
+import { campaigns, emails, mails, visitorMails } from '../../db/schema/index.ts'
 import { readDatabaseClock } from '../../db/database-facts.ts'
 import { conflict } from '../../kernel/errors.ts'
 import { idOf, uuidOf } from '../../kernel/ids.ts'
+import { interruptEmail } from '../../emails/send-email.ts'
 import { endVisitorMails } from '../../mail/budget/visitor-mails.ts'
 import { finishUnclaimedWork } from '../../work/enqueue.ts'
 import { changeByWorkspace } from '../../work/publish.ts'
@@ -54,7 +55,8 @@ export async function interruptRestoredWork(db: Db, before: Timestamp | undefine
     deliveries: await repeatUntilNone(() => interruptDeliveries(db, cutoff)),
     mails:
       (await repeatUntilNone(() => interruptMails(db, cutoff))) +
-      (await repeatUntilNone(() => interruptVisitorMails(db, cutoff))),
+      (await repeatUntilNone(() => interruptVisitorMails(db, cutoff))) +
+      (await repeatUntilNone(() => interruptEmails(db, cutoff))),
   }
 }
 
@@ -199,5 +201,42 @@ const findWaitingMails = namedStatement('find waiting mails of a backup', {
     select workspace_id, id from visitor_mails
     where status in ('WAITING', 'WITHHELD') and created_at < ${before} limit ${rowsPerTransaction}`,
 })
+
+const findPendingEmails = namedStatement('find pending emails of a backup', {
+  params: { before: timestamptz },
+  columns: { workspaceId: emails.workspaceId, id: uuid },
+  sql: ({ before }) => sql`
+    select e.workspace_id, e.id from work w
+    join emails e on e.workspace_id = w.workspace_id and e.id = w.id
+    where w.created_at < ${before} and e.status = 'PENDING' and w.token is null
+    order by e.id limit ${rowsPerTransaction}`,
+})
+
+async function interruptEmails(db: Db, before: Timestamp): Promise<number> {
+  const work = await findPendingEmails(db, { before })
+  let interrupted = 0
+  await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
+    await transaction(db, async (db) => {
+      const isPending = and(eq(emails.workspaceId, workspaceId), eq(emails.status, 'PENDING'))
+      const locked = await db
+        .select()
+        .from(emails)
+        .where(and(isPending, inArray(emails.id, uuids.map(toMailId))))
+        .orderBy(emails.id)
+        .for('update')
+      const scope = { db, workspaceId }
+      const unclaimed = new Set(
+        await finishUnclaimedWork(
+          scope,
+          locked.map(({ id }) => uuidOf(id)),
+        ),
+      )
+      for (const email of locked)
+        if (unclaimed.has(uuidOf(email.id))) await interruptEmail({ ...scope, requestId: email.id }, email, reason)
+      interrupted += unclaimed.size
+    })
+  })
+  return interrupted
+}
 
 const toMailId = (uuid: string) => idOf('mai', uuid)

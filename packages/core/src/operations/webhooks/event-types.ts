@@ -26,6 +26,8 @@ import {
   subscriptionUnsubscribed,
 } from '../../consent/subscription-events.ts'
 import { campaignCanceled, campaignSending, campaignSent } from '../../campaigns/campaign-events.ts'
+import { emailFailed, emailInterrupted, emailSent, emailSkipped } from '../../emails/emails.schema.ts'
+import { templatePaused } from '../../emails/templates/templates.schema.ts'
 import { domainFailed, domainVerified } from '../../domains/domains.schema.ts'
 import { trackingConsentChanged } from '../../consent/tracking/tracking-consent.schema.ts'
 import { confirmationsWithheld } from '../../mail/budget/withheld-confirmations.schema.ts'
@@ -57,6 +59,11 @@ export const eventDefinitions = {
   'campaign.sent': campaignSent,
   'campaign.canceled': campaignCanceled,
   'import.completed': importCompleted,
+  'template.paused': templatePaused,
+  'email.sent': emailSent,
+  'email.failed': emailFailed,
+  'email.interrupted': emailInterrupted,
+  'email.skipped': emailSkipped,
   'mail.bounced': mailBounced,
   'mail.complained': mailComplained,
   'confirmations.withheld': confirmationsWithheld,

@@ -22,6 +22,7 @@ import { deletePipeline } from '../../pipelines/pipelines.ts'
 import { deleteTask, updateTask } from '../../tasks/tasks.ts'
 import type { Task } from '../../tasks/tasks.schema.ts'
 import { removeMember } from '../../team/members.ts'
+import { emailCases, prepareEmailEvent } from '@rapport/testing/consent/test-emails.ts'
 import { prepareDomainCheck } from '@rapport/testing/network/sending-domains.ts'
 import { prepareWithheld } from '@rapport/testing/consent/visitor-mails.ts'
 import { readEventCounts } from '@rapport/testing/fixtures/event-counts.ts'
@@ -50,7 +51,7 @@ import { disableFailingWebhooks } from './webhook-health.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-/** A contact with a deal and a task, CONFIRMED on a list. */
+/** With a deal and a task, CONFIRMED on a list. */
 let ada: Contact
 let deal: Deal
 let task: Task
@@ -83,11 +84,7 @@ const cases: Case[] = [
   ['creating a contact', ['contact.created'], () => () => createTestContact(ctx)],
   ['creating a contact by upsert', ['contact.created'], () => () => upsertContact(ctx, { email: 'b@example.com' })],
   ['updating a contact', ['contact.updated'], () => () => updateContact(ctx, ada.id, { firstName: 'Ada' })],
-  [
-    'updating a contact by upsert',
-    ['contact.updated'],
-    () => () => upsertContact(ctx, { email: ada.email, company: 'AE' }),
-  ],
+  ['updating by upsert', ['contact.updated'], () => () => upsertContact(ctx, { email: ada.email, company: 'AE' })],
   ['adding a tag', ['contact.updated'], () => () => addTags(ctx, ada.id, { tags: ['vip'] })],
   ['a visitor who fills a property', ['contact.updated'], () => () => findOrCreateContact(ctx, { ...ada, phone: '1' })],
   ['deleting a contact', goneWithAda, () => () => deleteContact(ctx, ada.id)],
@@ -138,6 +135,7 @@ const cases: Case[] = [
   ['sending a campaign', ['campaign.sending'], sendTestCampaign],
   ['finishing a campaign', ['campaign.sent'], finishTestCampaign],
   ['canceling a campaign', ['campaign.canceled'], cancelTestCampaign],
+  ...emailCases.map(([event, emitted]): Case => [event, emitted, () => prepareEmailEvent(ctx, ada, event)]),
   ['an import', ['import.completed'], () => () => runTestImport(ctx, 'email\nb@example.com')],
   [
     'an import with an event for each contact',

@@ -2,10 +2,7 @@
  * Hourly maintenance: warns about webhooks that have failed for a day, and disables those that have failed for five
  * days.
  */
-import { and, eq, inArray } from 'drizzle-orm'
-import { members, users } from '../../db/schema/index.ts'
-import type { WebhookId } from '../../kernel/ids.ts'
-import { enqueueMail, type MailKind } from '../../mail/mails.ts'
+import { emailAdmins } from '../../mail/email-admins.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../../request/context.ts'
 import {
   disableFailingWebhook,
@@ -24,7 +21,7 @@ export async function* warnAboutFailingWebhooks(base: BaseCtx): AsyncGenerator<F
   for (const webhook of await findWebhooksToWarn(base.db)) {
     const isWarned = await inTransaction(systemCtx(base, webhook), async (ctx) => {
       if (!(await markWarned(ctx, webhook.id))) return false
-      await emailAdmins(ctx, 'WEBHOOK_FAILING', webhook.id)
+      await emailAdmins(ctx, 'WEBHOOK_FAILING', { webhookId: webhook.id })
       return true
     })
     if (isWarned) yield webhook
@@ -38,7 +35,7 @@ export async function* disableFailingWebhooks(
   for (const failing of await findWebhooksToDisable(base.db)) {
     const webhook = await inTransaction(systemCtx(base, failing), async (ctx) => {
       const disabled = await disableFailingWebhook(ctx, failing.id)
-      if (disabled) await emailAdmins(ctx, 'WEBHOOK_DISABLED', failing.id)
+      if (disabled) await emailAdmins(ctx, 'WEBHOOK_DISABLED', { webhookId: failing.id })
       return disabled
     })
     if (webhook) yield { ...webhook, workspaceId: failing.workspaceId }
@@ -47,13 +44,4 @@ export async function* disableFailingWebhooks(
 
 function systemCtx(base: BaseCtx, { workspaceId }: FailingWebhook): Ctx {
   return { ...base, workspaceId, actor: { kind: 'system' } }
-}
-
-async function emailAdmins(ctx: Ctx, kind: MailKind, webhookId: WebhookId): Promise<void> {
-  const admins = await ctx.db
-    .select({ email: users.email })
-    .from(members)
-    .innerJoin(users, eq(users.id, members.userId))
-    .where(and(eq(members.workspaceId, ctx.workspaceId), inArray(members.role, ['OWNER', 'ADMIN'])))
-  for (const { email } of admins) await enqueueMail(ctx, { kind, to: email, data: { webhookId } })
 }

@@ -34,6 +34,10 @@ export const quotaVariables = {
   QUOTA_MAILS_PER_ADDRESS: quota('mailsPerAddress'),
   QUOTA_CONFIRMATIONS: quota('confirmations'),
   QUOTA_PERSONAL_DATA_MAILS: quota('personalDataMails'),
+  QUOTA_EMAILS: quota('emails'),
+  QUOTA_EMAILS_PER_ADDRESS: quota('emailsPerAddress'),
+  QUOTA_EMAILS_PENDING: quota('emailsPending'),
+  QUOTA_TEMPLATES: quota('templates'),
   QUOTA_WEBHOOK_REQUESTS: quota('webhookRequests'),
 }
 export type QuotaVariable = keyof typeof quotaVariables

@@ -18,6 +18,7 @@ export const retentionVariables = {
     .default(defaultRetention.eventsDays),
   RETENTION_AUDIT_DAYS: days(defaultRetention.auditDays),
   RETENTION_IMPORTS_DAYS: days(defaultRetention.importsDays),
+  RETENTION_EMAILS_DAYS: days(defaultRetention.emailsDays),
 }
 
 export function retentionFrom(config: Readonly<Record<keyof typeof retentionVariables, number>>): Retention {
@@ -26,5 +27,6 @@ export function retentionFrom(config: Readonly<Record<keyof typeof retentionVari
     eventsDays: config.RETENTION_EVENTS_DAYS,
     auditDays: config.RETENTION_AUDIT_DAYS,
     importsDays: config.RETENTION_IMPORTS_DAYS,
+    emailsDays: config.RETENTION_EMAILS_DAYS,
   }
 }

@@ -1,0 +1,63 @@
+/**
+ * The sender of the emails from a template. What it needs of the workspace and its domains takes several queries, so a
+ * process reads it at most every five seconds: a change takes effect after this time.
+ */
+import { LRUCache } from 'lru-cache'
+import { requireSender, senderAddress } from '../domains/senders.ts'
+import { readSenderIdentity, type SenderIdentity } from '../domains/sender-identity.ts'
+import { returnPathOf } from '../domains/return-path.ts'
+import type { WorkspaceId } from '../kernel/ids.ts'
+import { toMailName } from '../mail/mail-names.ts'
+import { mailDomain, toHeaderText } from '../mail/outgoing-mail.ts'
+import { defaultQuotaTtlMs } from '../quotas/quota-cache.ts'
+import type { Ctx } from '../request/context.ts'
+import type { Workspace } from '../workspaces/workspaces.schema.ts'
+import { readWorkspace } from '../workspaces/workspaces.ts'
+
+interface Named {
+  fromName: string | null
+  fromEmail: string | null
+}
+
+export interface EmailSender extends SenderIdentity {
+  workspace: Pick<Workspace, 'name' | 'postalAddress' | 'locale'>
+  from: { name: string; address: string }
+  /** The host of the return path. Undefined if the installation receives no bounces. */
+  returnPathHost: string | undefined
+}
+
+const options = { max: 1_000, ttl: defaultQuotaTtlMs }
+const keyOf = (workspaceId: WorkspaceId, { fromName, fromEmail }: Named) =>
+  JSON.stringify([workspaceId, fromName, fromEmail])
+
+const allowed = new LRUCache<string, true>(options)
+
+/** Throws as `requireSender` unless the workspace may send from the address, or from its own sender without one. */
+export async function requireTemplateSender(ctx: Ctx, fromEmail: string | null): Promise<void> {
+  const key = keyOf(ctx.workspaceId, { fromName: null, fromEmail })
+  if (allowed.get(key)) return
+  await requireSender(ctx, fromEmail ?? (await readWorkspace(ctx)).fromEmail)
+  allowed.set(key, true)
+}
+
+const senders = new LRUCache<string, EmailSender, { ctx: Ctx; named: Named }>({
+  ...options,
+  fetchMethod: (_key, _stale, { context: { ctx, named } }) => loadSender(ctx, named),
+})
+
+export function readEmailSender(ctx: Ctx, named: Named): Promise<EmailSender> {
+  return senders.forceFetch(keyOf(ctx.workspaceId, named), { context: { ctx, named } })
+}
+
+async function loadSender(ctx: Ctx, { fromName, fromEmail }: Named): Promise<EmailSender> {
+  const workspace = await readWorkspace(ctx)
+  const address = await senderAddress(ctx, [fromEmail, workspace.fromEmail])
+  const name = fromName ?? workspace.fromName ?? workspace.name
+  return {
+    ...(await readSenderIdentity(ctx, address)),
+    workspace,
+    // Beside the address of the operator, a name must not look like another address.
+    from: { name: toHeaderText(address === ctx.settings.mailFrom ? toMailName(name) : name), address },
+    returnPathHost: await returnPathOf(ctx, mailDomain(address)),
+  }
+}

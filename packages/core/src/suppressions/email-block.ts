@@ -1,0 +1,31 @@
+/**
+ * Whether an email that a person's request, account or order causes may go to an address: the counterpart of
+ * `isMailable`, for `POST /emails`, the claim of an email, and the question before an email that waited. An opt-out from
+ * newsletters does not stop it, as it carries no advertising. A bounce, a complaint and a block do: MANUAL is what a
+ * workspace records for a person who wants no email at all.
+ */
+import { conflict } from '../kernel/errors.ts'
+import type { Ctx } from '../request/context.ts'
+import { readSuppressions } from '../consent/consent-records.ts'
+import { byStrictness, type Reason, type SuppressionRow } from '../consent/suppression-rows.ts'
+
+export type BlockingReason = Exclude<Reason, 'OPTED_OUT'>
+
+const blocks = (row: SuppressionRow): row is SuppressionRow & { reason: BlockingReason } =>
+  row.listId === null && row.reason !== 'OPTED_OUT'
+
+/** Returns what stands against emails to the address, the strictest first; undefined if nothing does. */
+export async function findEmailBlock(ctx: Ctx, email: string): Promise<BlockingReason | undefined> {
+  const [strictest] = byStrictness(await readSuppressions(ctx, { email })).filter(blocks)
+  return strictest?.reason
+}
+
+export const describeBlock = (reason: BlockingReason) => `The address is suppressed (${reason})`
+
+/** Throws `opted_out`, with the reason. */
+export async function requireEmailable(ctx: Ctx, email: string): Promise<void> {
+  const reason = await findEmailBlock(ctx, email)
+  if (reason === undefined) return
+  const remedy = reason === 'COMPLAINED' ? 'only its owner can lift it' : 'an admin can lift the suppression'
+  throw conflict('opted_out', `${describeBlock(reason)}: ${remedy}`, { reason })
+}
