@@ -14,6 +14,7 @@ import {
   createTestWebhook,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { createTestEmail, createTestTemplate, prepareEmailEvent } from '@rapport/testing/consent/test-emails.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
@@ -22,16 +23,21 @@ import { clearWorkspace } from './clear-deleted.ts'
 const database = useTestDatabase()
 const deps = useForFile(() => createTestDeps(database.db))
 
-/** Creates a workspace with an OWNER, 2,000 subscribers, a campaign that is being sent and pending deliveries. */
+/** Creates a workspace with an OWNER, 2,000 subscribers, a campaign that is being sent, emails and pending deliveries. */
 async function createFilledWorkspace(name: string): Promise<Ctx> {
   const base = { db: database.db, requestId: 'test', settings: deps.settings }
   const session = await signUp(base, { email: `${name}@example.com`, password: 'a long and secret sentence', name })
   const ctx: Ctx = { ...base, workspaceId: session.workspace.id, actor: { kind: 'system' } }
   await createTestWebhook(ctx, { eventTypes: ['*'] })
-  const { id: contactId } = await createTestContact(ctx)
+  const contact = await createTestContact(ctx)
+  const { id: contactId } = contact
   await createTestTask(ctx, { contactId, assigneeId: session.user.id })
   const list = await createTestList(ctx)
   await addSubscribers(ctx, list.id, { count: 2_000 })
+  const endEmail = await prepareEmailEvent(ctx, contact, 'email.sent')
+  await endEmail()
+  const template = await createTestTemplate(ctx)
+  await createTestEmail(ctx, template.id)
   await sendCampaign(ctx, (await createTestCampaign(ctx, { listId: list.id })).id)
   return ctx
 }
@@ -60,7 +66,7 @@ test('deletes all rows of a deleted workspace and none of another workspace', as
   expect(Object.keys(before).length).toBeGreaterThan(10)
   const job = jobOf(mine, 'CLEAR_WORKSPACE', uuidOf(mine.workspaceId))
   await clearWorkspace(deps, job)
-  expect(await countRows(mine)).toMatchObject({ contacts: 2_001, members: 1 })
+  expect(await countRows(mine)).toMatchObject({ contacts: 2_002, members: 1 })
 
   await deleteWorkspace(mine, await readWorkspace(mine))
   await expect(deleteWorkspace(mine, { name: 'any' })).rejects.toThrow('Workspace not found')

@@ -102,7 +102,7 @@ test('checks no more sending domains once the worker stops', async () => {
 })
 
 describe('deletes records that are older than their retention', () => {
-  const retention = { submissionsDays: 2, eventsDays: 2, auditDays: 2, importsDays: 2 }
+  const retention = { submissionsDays: 2, eventsDays: 2, auditDays: 2, importsDays: 2, emailsDays: 2 }
   /** Backdates one of the two records of each kind. */
   const kinds: Record<string, { create: () => Promise<unknown>; table: string; moment: string }> = {
     submissions: {
@@ -137,7 +137,7 @@ describe('deletes records that are older than their retention', () => {
     const end = moment === 'created_at' ? '' : `, ${moment} = ${past}`
     const first = `(select min(id::text)::uuid from ${table})`
     await database.pool.query(`update ${table} set created_at = ${past} ${end} where id = ${first}`)
-    await maintain({ retention: { ...retention, submissionsDays: 0, auditDays: 0, importsDays: 0 } })
+    await maintain({ retention: { ...retention, submissionsDays: 0, auditDays: 0, importsDays: 0, emailsDays: 0 } })
     expect(await countRows(table)).toBe(2)
     await maintain({ retention })
     expect(await countRows(table)).toBe(1)

@@ -2,6 +2,7 @@ import { purgeLoginFailures } from '@rapport/core/auth/login-throttle.ts'
 import { purgePasswordResets } from '@rapport/core/auth/password-resets.ts'
 import { purgeSessions } from '@rapport/core/auth/login.ts'
 import { expireDeliveries, purgeDeliveries } from '@rapport/core/webhooks/drain/abandoned-deliveries.ts'
+import { purgeEmails } from '@rapport/core/emails/purge-emails.ts'
 import { purgeEvents } from '@rapport/core/events/emit.ts'
 import { purgeIdempotencyRecords } from '@rapport/core/request/idempotency.ts'
 import { purgeFinishedImports, purgeImports } from '@rapport/core/imports/purge-imports.ts'
@@ -23,6 +24,7 @@ const purges = [
   purgePasswordResets,
   purgeLoginFailures,
   purgeMails,
+  purgeEmails,
   purgeMailRequests,
   purgeVisitorMails,
   purgeMailReports,

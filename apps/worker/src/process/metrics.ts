@@ -66,7 +66,7 @@ export interface CountedMailTransport {
 export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetrics): CountedMailTransport {
   return {
     async send(mail, kind, check) {
-      const outcome = await transport.send(mail, check)
+      const outcome = await transport.send(mail, check, kind === 'CAMPAIGN' ? 'campaign' : 'single')
       mails.inc({ kind, outcome: toOutcomeLabel(outcome) })
       return outcome
     },

@@ -8,7 +8,7 @@ import { runHourlyMaintenance } from '../jobs/hourly-maintenance.ts'
 import { releaseMails } from '../jobs/release-mails.ts'
 import { runImport } from '../jobs/run-import.ts'
 import { sendCampaignBatch } from '../jobs/send-campaign-batch.ts'
-import { sendMail } from '../jobs/send-mail.ts'
+import { sendEmail, sendMail } from '../jobs/send-mail.ts'
 import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
 
 type Handler = (deps: WorkerDeps, job: WorkJob) => Promise<void>
@@ -17,6 +17,7 @@ type Handler = (deps: WorkerDeps, job: WorkJob) => Promise<void>
 export const handlers: Record<Exclude<WorkKind, 'DRAIN'>, Handler> = {
   ACCOUNT_MAIL: sendMail,
   MAIL: sendMail,
+  EMAIL: sendEmail,
   CAMPAIGN_BATCH: sendCampaignBatch,
   IMPORT: runImport,
   CLEAR_LIST: clearList,

@@ -9,14 +9,22 @@ import { findProviderMessageId } from '@rapport/core/mail/providers/provider-mes
 import { signMessage } from './dkim-signature.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 
-const mailConnections = 20
+/** Campaigns use at most `campaignConnections`: a single mail does not wait for a campaign whose server hangs. */
+const campaignConnections = 20
+const mailConnections = campaignConnections + 5
+
+export type MailSource = 'campaign' | 'single'
 
 export interface MailTransport {
   /**
-   * Sends a mail once a connection is free for it. If that takes more than a second, `check` runs then, and again while
+   * Sends a mail once a connection is free for it: single mails, the default, before those of campaigns. If that takes more than a second, `check` runs then, and again while
    * its own answer takes longer: an outcome that it returns is the outcome of the mail, which is not sent.
    */
-  send<Refused = never>(mail: OutgoingMail | EncodedMail, check?: LateCheck<Refused>): Promise<MailOutcome | Refused>
+  send<Refused = never>(
+    mail: OutgoingMail | EncodedMail,
+    check?: LateCheck<Refused>,
+    source?: MailSource,
+  ): Promise<MailOutcome | Refused>
   close(): void
 }
 
@@ -47,15 +55,15 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
     done()
   })
   const sign = openSigner()
-  const slots = createSlots(mailConnections)
+  const slots = createSlots()
   return {
-    async send(mail, check) {
-      await slots.take()
+    async send(mail, check, source = 'single') {
+      await slots.take(source)
       try {
         const refused = check && (await askWhileLate(check))
         return refused ?? (await sendNow(mail))
       } finally {
-        slots.free()
+        slots.free(source)
       }
     },
     close: () => smtp.close(),
@@ -88,18 +96,29 @@ async function askWhileLate<Refused>({ askedAt, ask }: LateCheck<Refused>): Prom
 }
 
 /** As many mails at once as there are connections, so that none waits in the pool, where it could not be asked about. */
-function createSlots(count: number) {
-  let free = count
-  const waiting: (() => void)[] = []
+function createSlots() {
+  const used = { campaign: 0, single: 0 }
+  const waiting: Record<MailSource, (() => void)[]> = { campaign: [], single: [] }
+  const isFree = (source: MailSource) =>
+    used.campaign + used.single < mailConnections && (source === 'single' || used.campaign < campaignConnections)
+  function start(source: MailSource): void {
+    while (isFree(source)) {
+      const next = waiting[source].shift()
+      if (!next) return
+      used[source] += 1
+      next()
+    }
+  }
   return {
-    async take(): Promise<void> {
-      if (free > 0) free -= 1
-      else await new Promise<void>((resolve) => waiting.push(resolve))
-    },
-    free(): void {
-      const next = waiting.shift()
-      if (next) next()
-      else free += 1
+    take: (source: MailSource): Promise<void> =>
+      new Promise((resolve) => {
+        waiting[source].push(resolve)
+        start(source)
+      }),
+    free(source: MailSource): void {
+      used[source] -= 1
+      start('single')
+      start('campaign')
     },
   }
 }
