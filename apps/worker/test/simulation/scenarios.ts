@@ -1,6 +1,6 @@
 /**
  * What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of two webhooks,
- * consent, an import, bounces, deals. Each has its data, its calls and its promises.
+ * consent, an import, bounces, deals, emails to one person. Each has its data, its calls and its promises.
  */
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
@@ -26,6 +26,7 @@ import { prepareBounces } from './scenarios/bounce-scenario.ts'
 import type { Choices } from './choices.ts'
 import { prepareDeals } from './scenarios/deal-scenario.ts'
 import { prepareConsent, prepareImport } from './scenarios/consent-scenarios.ts'
+import { prepareEmails } from './scenarios/email-scenario.ts'
 import type { Scheduler } from './scheduler.ts'
 import { isCommitOf, listClaimedAfter } from './trace-checks.ts'
 import { type Scenario, type Sent, type World } from './world.ts'
@@ -39,6 +40,7 @@ export const scenarios: Record<string, (database: Database, choices: Choices) =>
   import: prepareImport,
   bounces: prepareBounces,
   deals: prepareDeals,
+  emails: prepareEmails,
 }
 
 /** Whether a fault of this run lets a worker lose a claim. A lost statement or response does not: it is undone. */

@@ -88,10 +88,10 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
 
   /** Waits until nothing happens without a choice. */
   async function waitUntilQuiet(): Promise<void> {
-    const stuckAt = performance.now() + stuckAfterMs
+    const stuckAt = Date.now() + stuckAfterMs
     for (;;) {
       for (let turn = 0; turn < 4; turn++) await nextTurn()
-      if (performance.now() > stuckAt) throw new Error(`The simulation is stuck: ${describeState()}`)
+      if (Date.now() > stuckAt) throw new Error(`The simulation is stuck: ${describeState()}`)
       if (!isQuiet()) await Promise.race([...busy, pause(1)]).catch(() => {})
       else if (executing.size === 0) return
       // Most statements end at once. Asking for locks costs as much as a statement.

@@ -7,3 +7,8 @@ test.each(seedsOf('mails'))('mails: no seed sends one twice, loses one or leaves
   const { broken } = await run(seed, { scenario: 'mails' })
   expect(broken).toEqual([])
 })
+
+test.each(seedsOf('emails'))('emails: none twice, none to an address that may not get it (seed %d)', async (seed) => {
+  const { broken } = await run(seed, { scenario: 'emails' })
+  expect(broken).toEqual([])
+})

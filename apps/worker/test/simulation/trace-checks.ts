@@ -14,11 +14,14 @@ export const isLateCommitOf =
   ({ who, what, outcome }: TraceEntry): boolean =>
     who.includes(` ${call} `) && what === 'commit' && outcome === 'late'
 
-/** Returns the mails whose group was claimed after a row of the trace. */
+/** The claim of a group of recipients, or of a single mail. */
+const claimPattern = /^(claim recipients|update "work" set "token")/
+
+/** Returns the mails that were claimed after a row of the trace. */
 export function listClaimedAfter(row: number, sent: readonly Sent[], trace: readonly TraceEntry[]): Sent[] {
   return sent.filter(({ who, step }) => {
     const isClaim = (entry: TraceEntry, index: number) =>
-      index < step && entry.who === who && entry.what === 'claim recipients'
+      index < step && entry.who === who && claimPattern.test(entry.what)
     return row >= 0 && trace.findLastIndex(isClaim) > row
   })
 }

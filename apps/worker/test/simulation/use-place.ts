@@ -19,7 +19,17 @@ export function useSimulation(): (seed: number, limits: Limits) => Promise<Run> 
   return (seed, limits) => simulate(place, choicesOfSeed(seed), limits)
 }
 
-const gates = { mails: 4, campaign: 2, cancellation: 2, drain: 3, consent: 2, import: 2, bounces: 1, deals: 4 }
+const gates = {
+  mails: 4,
+  campaign: 2,
+  cancellation: 2,
+  drain: 3,
+  consent: 2,
+  import: 2,
+  bounces: 1,
+  deals: 4,
+  emails: 3,
+}
 
 /** The seeds of a scenario. Those of a campaign have the most statements. */
 export const seedsOf = (scenario: keyof typeof gates): number[] =>

@@ -1,4 +1,7 @@
-/** Short pauses of simulated tasks end when the scheduler decides it. Timers of other lengths are real. */
+/**
+ * Short pauses of simulated tasks end when the scheduler decides it. Timers of other lengths are real. The clock of
+ * `performance` stands still, so that what a process remembers for some seconds lasts for a run, also on a busy machine.
+ */
 import { syncBuiltinESMExports } from 'node:module'
 import timersPromises from 'node:timers/promises'
 import { currentTask, type Scheduler } from './scheduler.ts'
@@ -19,6 +22,8 @@ class VirtualTimer {
 export function installVirtualTimers(scheduler: Scheduler): () => void {
   const { setTimeout, clearTimeout } = globalThis
   const pause = timersPromises.setTimeout
+  const now = performance.now.bind(performance)
+  const startedAt = performance.now()
 
   function addTimer(ms: number, run: () => void): (() => void) | undefined {
     const task = currentTask()
@@ -38,8 +43,10 @@ export function installVirtualTimers(scheduler: Scheduler): () => void {
     const { promise, resolve } = Promise.withResolvers<unknown>()
     return addTimer(ms, () => resolve(value)) ? promise : pause(ms, value, options)
   }) as typeof pause
+  performance.now = () => startedAt
   syncBuiltinESMExports()
   return () => {
+    performance.now = now
     Object.assign(globalThis, { setTimeout, clearTimeout })
     timersPromises.setTimeout = pause
     syncBuiltinESMExports()

@@ -27,6 +27,8 @@ const timings = {
 export interface Sent {
   /** The address of a mail, or the event of a request. */
   subject: string
+  /** The Message-ID of a mail. */
+  messageId?: string
   /** Whether it arrived. */
   hasArrived: boolean
   /** Whether the task knows what became of it. */
@@ -63,7 +65,7 @@ export interface Place {
 function openPool(url: string): ProcessPool {
   const database = openDatabase(url, {
     applicationName: 'rapport simulation',
-    maxConnections: 12,
+    maxConnections: 30,
     // Only the scheduler ends a wait, and a busy machine must not fail a connection.
     connectionTimeoutMs: 60_000,
     settings: {
@@ -112,13 +114,19 @@ export function createWorld({ place, scheduler, choices, refusals }: WorldOption
 
   /** Something leaves the process: the scheduler decides whether it arrives, and what the response is. */
   function send<Response>(
-    { label, subject, faults }: { label: string; subject: string; faults: readonly string[] },
+    {
+      label,
+      subject,
+      faults,
+      messageId,
+    }: Pick<Sent, 'subject' | 'messageId'> & { label: string; faults: readonly string[] },
     respond: (outcome: string, one: Sent) => Response,
   ): Promise<Response> {
     const task = currentTask()
     if (!task) throw new Error(`${label}: outside of a task`)
     const one: Sent = {
       subject,
+      ...(messageId && { messageId }),
       hasArrived: false,
       hasResponse: false,
       task,
@@ -149,7 +157,12 @@ export function createWorld({ place, scheduler, choices, refusals }: WorldOption
       ...base,
       db: process.db,
       mail: {
-        send: (mail) => send({ label: 'send a mail', subject: mail.to.address, faults: mailFaults }, respondToMail),
+        async send({ to, messageId }, kind, check) {
+          // Some emails wait for their connection. The seeds of campaigns were found without.
+          const refused = kind === 'EMAIL' && choices.next() > 0.5 ? await check?.ask() : undefined
+          if (refused) return refused
+          return send({ label: 'send a mail', subject: to.address, messageId, faults: mailFaults }, respondToMail)
+        },
         close: () => {},
       },
       mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingle: async () => {} },
