@@ -55,6 +55,7 @@ import { customFieldRoutes } from './routes/custom-fields.ts'
 import { dealRoutes } from './routes/deals.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { domainRoutes } from './routes/domains.ts'
+import { emailRoutes } from './routes/emails.ts'
 import { eventRoutes } from './routes/events.ts'
 import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -69,6 +70,7 @@ import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { teamRoutes } from './routes/team.ts'
+import { templateRoutes } from './routes/templates.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
 export interface Dependencies {
@@ -160,6 +162,8 @@ async function workspaceRoutes(
   await scope.register(consentRoutes)
   await scope.register(segmentRoutes)
   await scope.register(campaignRoutes)
+  await scope.register(templateRoutes)
+  await scope.register(emailRoutes)
   await scope.register(campaignSendingRoutes)
   await scope.register(mailEventRoutes)
   await scope.register(domainRoutes)

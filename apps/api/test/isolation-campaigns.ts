@@ -2,6 +2,8 @@
 interface Ids {
   campaign: string
   segment: string
+  spareSegment: string
+  pipeline: string
   draft: string
   contact: string
   list: string
@@ -18,6 +20,20 @@ const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
 export const aMailHook = { provider: 'mailgun', secret: 'key-0123456789abcdef' }
 
 export const campaignCases = {
+  'GET /segments': [],
+  'POST /segments': [
+    ({ list }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { list } } }),
+    ({ campaign }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { campaign, did: 'open' } } }),
+    ({ pipeline }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { deal: { pipelineId: pipeline } } } }),
+  ],
+  'POST /segments/preview': [({ list }: Ids) => ({ path: '/segments/preview', body: { filter: { not: { list } } } })],
+  'GET /segments/{id}': [({ segment }: Ids) => ({ path: `/segments/${segment}` })],
+  'PATCH /segments/{id}': [
+    ({ segment }: Ids) => ({ path: `/segments/${segment}`, body: { name: 'taken over' } }),
+    ({ list }: Ids, own: Ids) => ({ path: `/segments/${own.segment}`, body: { filter: { list } } }),
+  ],
+  'DELETE /segments/{id}': [({ spareSegment }: Ids) => ({ path: `/segments/${spareSegment}` })],
+  'GET /segments/{id}/contacts': [({ segment }: Ids) => ({ path: `/segments/${segment}/contacts` })],
   'GET /custom-fields': [],
   'POST /custom-fields': [],
   'GET /custom-fields/{id}': [({ customField }: Ids) => ({ path: `/custom-fields/${customField}` })],
@@ -80,4 +96,50 @@ export const campaignCases = {
       body: { ...aBounce, messageId: `<${campaign}.${contact}@crm.example.com>` },
     }),
   ],
+}
+
+interface EmailIds {
+  template: string
+  spareTemplate: string
+  email: string
+  contact: string
+  externalId: string
+}
+
+const emailTo = (templateId: string, to: Record<string, string>) => ({ templateId, to })
+
+export const aTemplate = { name: 'Welcome', subject: 'Welcome', text: 'Hello', ground: 'REQUEST' }
+export const anEmail = (templateId: string, contactId: string) => ({ templateId, to: { contactId } })
+
+/** The isolation cases of templates and emails. */
+export const emailCases = {
+  'GET /templates': [],
+  'POST /templates': [],
+  'GET /templates/{id}': [({ template }: EmailIds) => ({ path: `/templates/${template}` })],
+  'PATCH /templates/{id}': [
+    ({ template }: EmailIds) => ({ path: `/templates/${template}`, body: { name: 'taken over' } }),
+  ],
+  'POST /templates/{id}/preview': [
+    ({ template }: EmailIds) => ({ path: `/templates/${template}/preview` }),
+    ({ contact }: EmailIds, own: EmailIds) => ({
+      path: `/templates/${own.template}/preview`,
+      body: { contactId: contact },
+    }),
+  ],
+  'DELETE /templates/{id}': [({ spareTemplate }: EmailIds) => ({ path: `/templates/${spareTemplate}` })],
+  'GET /emails': [
+    ({ contact }: EmailIds) => ({ path: `/emails?contactId=${contact}` }),
+    ({ externalId }: EmailIds) => ({ path: `/emails?externalId=${externalId}` }),
+    ({ template }: EmailIds) => ({ path: `/emails?templateId=${template}` }),
+  ],
+  'POST /emails': [
+    ({ template }: EmailIds) => ({ path: '/emails', body: emailTo(template, { email: 'eve@example.com' }) }),
+    ({ contact }: EmailIds, own: EmailIds) => ({
+      path: '/emails',
+      body: emailTo(own.template, { contactId: contact }),
+    }),
+    ({ externalId }: EmailIds, own: EmailIds) => ({ path: '/emails', body: emailTo(own.template, { externalId }) }),
+  ],
+  'POST /emails/batch': [],
+  'GET /emails/{id}': [({ email }: EmailIds) => ({ path: `/emails/${email}` })],
 }

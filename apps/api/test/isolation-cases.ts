@@ -4,7 +4,7 @@ import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
-import { aMailHook, campaignCases } from './isolation-campaigns.ts'
+import { aMailHook, anEmail, aTemplate, campaignCases, emailCases } from './isolation-campaigns.ts'
 import { dealCases } from './isolation-deals.ts'
 import { mcpCases } from './isolation-mcp.ts'
 import { consentCases, subscriberCases } from './isolation-consent.ts'
@@ -25,6 +25,10 @@ const prefixes = {
   spareSegment: 'seg',
   campaign: 'cmp',
   draft: 'cmp',
+  template: 'tpl',
+  /** For deletion: no email waits for it. */
+  spareTemplate: 'tpl',
+  email: 'mai',
   domain: 'dom',
   spareDomain: 'dom',
   webhook: 'whk',
@@ -90,6 +94,7 @@ export const aForm = {
 export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Promise<Ids> {
   const { id, key, token } = workspace
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
+  const template = await make('/templates', aTemplate)
   const makeContact = () => make('/contacts', { email: freshEmail() })
   const list = await make('/lists', { name: 'Newsletter' })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
@@ -140,6 +145,9 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     spareList: await make('/lists', { name: 'Spare' }),
     suppression: await make('/suppressions', { email: freshEmail(), reason: 'MANUAL' }),
     spareSuppression: await make('/suppressions', { email: freshEmail(), reason: 'MANUAL' }),
+    template,
+    spareTemplate: await make('/templates', aTemplate),
+    email: String((await api.call('POST', '/emails', { key, body: anEmail(template, contact) })).body['id']),
     segment: await make('/segments', { name: 'All', filter: { field: 'email', isSet: true } }),
     spareSegment: await make('/segments', { name: 'Spare', filter: { field: 'email', isSet: true } }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
@@ -203,20 +211,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
   'DELETE /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
   ...consentCases,
-  'GET /segments': [],
-  'POST /segments': [
-    ({ list }) => ({ path: '/segments', body: { name: 'Spy', filter: { list } } }),
-    ({ campaign }) => ({ path: '/segments', body: { name: 'Spy', filter: { campaign, did: 'open' } } }),
-    ({ pipeline }) => ({ path: '/segments', body: { name: 'Spy', filter: { deal: { pipelineId: pipeline } } } }),
-  ],
-  'POST /segments/preview': [({ list }) => ({ path: '/segments/preview', body: { filter: { not: { list } } } })],
-  'GET /segments/{id}': [({ segment }) => ({ path: `/segments/${segment}` })],
-  'PATCH /segments/{id}': [
-    ({ segment }) => ({ path: `/segments/${segment}`, body: { name: 'taken over' } }),
-    ({ list }, own) => ({ path: `/segments/${own.segment}`, body: { filter: { list } } }),
-  ],
-  'DELETE /segments/{id}': [({ spareSegment }) => ({ path: `/segments/${spareSegment}` })],
-  'GET /segments/{id}/contacts': [({ segment }) => ({ path: `/segments/${segment}/contacts` })],
+  ...emailCases,
   'GET /lists': [],
   'POST /lists': [],
   'GET /lists/{id}': [({ list }) => ({ path: `/lists/${list}` })],

@@ -5,6 +5,7 @@ interface Ids {
   list: string
   suppression: string
   campaign: string
+  email: string
   segment: string
   draft: string
   domain: string
@@ -63,6 +64,8 @@ export const mcpToolCases = {
     ({ segment }: Ids) => callTool('preview_segment', { segmentId: segment }),
     ({ list }: Ids) => callTool('preview_segment', { filter: { list } }),
   ],
+  list_templates: [],
+  get_email: [({ email }: Ids) => callTool('get_email', { emailId: email })],
   list_campaigns: [({ list }: Ids) => callTool('list_campaigns', { listId: list })],
   list_template_variables: [],
   draft_campaign: [

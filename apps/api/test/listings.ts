@@ -3,6 +3,7 @@ import { Id } from '@rapport/core/kernel/ids.ts'
 import { addTestDomain } from '@rapport/testing/network/sending-domains.ts'
 import { addTestMember, addTestMembership, addTestRecipient } from '@rapport/testing/fixtures/listing-rows.ts'
 import { aFile, aForm } from './isolation-cases.ts'
+import { aTemplate } from './isolation-campaigns.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
 interface Fixture {
@@ -24,6 +25,7 @@ export async function createParents(api: TestApi, workspace: TestWorkspace): Pro
     segments: await create('/segments', { name: 'All', filter: { field: 'email', isSet: true } }),
     campaigns: await create('/campaigns', { name: 'November', subject: 'News', listId: lists }),
     forms: await create('/forms', aForm),
+    templates: await create('/templates', aTemplate),
     webhooks: await create('/webhooks', { url: 'https://example.com', eventTypes: ['deal.deleted'] }),
     deals: await create('/deals', { pipelineId, contactId: contacts }),
   }
@@ -72,6 +74,12 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
     create(fixture, '/campaigns', { name: 'November', subject: 'News', listId: fixture.parents['lists'] }),
   '/campaigns/{id}/recipients': ({ api, parents }) =>
     addTestRecipient(api.database.db, Id('cmp').parse(parents['campaigns'])),
+  '/templates': (fixture) => create(fixture, '/templates', aTemplate),
+  '/emails': ({ api, workspace, parents }) =>
+    api.call('POST', '/emails', {
+      key: workspace.key,
+      body: { templateId: parents['templates'], to: { email: freshEmail() } },
+    }),
   '/custom-fields': (fixture) =>
     create(fixture, '/custom-fields', { key: `field${nextNumber()}`, label: 'Field', type: 'TEXT' }),
   '/invites': (fixture) => create(fixture, '/invites', { email: freshEmail(), role: 'VIEWER' }),

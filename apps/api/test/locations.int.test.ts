@@ -2,6 +2,7 @@
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { aFile, aForm } from './isolation-cases.ts'
+import { aTemplate } from './isolation-campaigns.ts'
 import { createParents, pathOf } from './listings.ts'
 import { expectError, freshEmail, type Json, operationsOf, startTestApi } from './testing.ts'
 
@@ -23,6 +24,7 @@ const creations: Record<string, (parents: Record<string, string>) => Json> = {
   '/lists/{id}/subscribers': () => ({ email: freshEmail(), status: 'CONFIRMED' }),
   '/forms': () => aForm,
   '/campaigns': ({ lists }) => ({ name: 'November', subject: 'News', listId: lists }),
+  '/templates': () => aTemplate,
   '/pipelines': () => ({ name: 'Sales', stages: [{ name: 'Lead' }] }),
   '/deals': ({ contacts, pipelines }) => ({ contactId: contacts, pipelineId: pipelines }),
   '/domains': () => ({ name: 'example.com' }),
@@ -95,6 +97,7 @@ test('where no body is needed, an absent, an empty and an empty JSON body will d
     '/domains/{id}/rotate-key',
     '/domains/{id}/verify',
     '/invites/{id}/resend',
+    '/templates/{id}/preview',
     '/webhooks/{id}/deliveries/{deliveryId}/redeliver',
     '/webhooks/{id}/redeliver',
     '/webhooks/{id}/rotate-secret',

@@ -88,6 +88,8 @@ export async function prepareTools(api: TestApi) {
     campaign_report: { campaignId: ids.campaign },
     pause_campaign: { campaignId: ids.campaign },
     cancel_campaign: { campaignId: ids.campaign },
+    list_templates: { status: 'ACTIVE' },
+    get_email: { emailId: ids.email },
     list_domains: {},
     verify_domain: { domainId: ids.domain },
     send_test: { campaignId: ids.draft, email: workspace.email },

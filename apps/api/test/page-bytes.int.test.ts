@@ -109,6 +109,16 @@ const largestRecords: Record<string, () => Promise<unknown>> = {
       html: 'x'.repeat(500_000),
       text: 'x'.repeat(500_000),
     }),
+  '/templates': () =>
+    create('/templates', {
+      name: wide(200),
+      subject: wide(300),
+      fromName: wide(200),
+      replyTo: longEmail(),
+      html: 'x'.repeat(260_000),
+      variables: [{ name: 'text', type: 'TEXT', example: 'x'.repeat(16_000) }],
+      ground: 'REQUEST',
+    }),
   '/custom-fields': () =>
     create('/custom-fields', {
       key: choice,
@@ -142,6 +152,7 @@ const largestRecords: Record<string, () => Promise<unknown>> = {
 
 /** The listings of ids, times and short texts, and of the events of the records above. */
 const otherListings = [
+  '/emails',
   '/sessions',
   '/workspaces',
   '/campaigns/{id}/recipients',

@@ -51,7 +51,7 @@ test('a missing field of a body is required, at any depth', async () => {
     const { content } = document.paths[template]?.[method.toLowerCase()]?.requestBody ?? {}
     const { schema, example } = content?.['application/json'] ?? {}
     // The entries of a batch are validated by themselves.
-    if (!schema || template === '/contacts/batch') continue
+    if (!schema || template.endsWith('/batch')) continue
     for (const incomplete of incompleteValues(schema, example ?? resolve(schema).examples?.[0])) {
       const response = await api.call(method, path, {
         body: incomplete.value,

@@ -34,6 +34,7 @@ export const guides: readonly Guide[] = [
   readGuide('deals'),
   readGuide('forms'),
   readGuide('newsletters'),
+  readGuide('emails'),
   readGuide('templates'),
   readGuide('sending-domain'),
   readGuide('consent'),

@@ -98,6 +98,7 @@ function leastRole(method: string, template: string) {
   if (['/sessions/{id}', '/mcp', '/segments/preview'].includes(template)) return 'VIEWER'
   if (template === '/contacts/export' || template === '/contacts/{id}/export') return 'MEMBER'
   if (/^\/(members|workspace|domains)/.test(template) && method !== 'GET' && method !== 'HEAD') return 'ADMIN'
+  if (/^\/templates(\/\{id\})?$/.test(template) && method !== 'GET' && method !== 'HEAD') return 'ADMIN'
   if (method === 'GET' || method === 'HEAD' || template.startsWith('/auth/')) return 'VIEWER'
   return 'MEMBER'
 }

@@ -5,6 +5,7 @@ import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { registerMailRateMetrics } from '@rapport/core/operations/overviews/mail-rates.ts'
 import { registerActivityMetrics, registerRecordMetrics } from '@rapport/core/operations/overviews/business-metrics.ts'
+import { registerEmailMetrics } from '@rapport/core/operations/overviews/waiting-emails.ts'
 import { registerWithheldMetrics } from '@rapport/core/operations/overviews/withheld-mails.ts'
 import { registerWorkMetrics } from '@rapport/core/operations/overviews/work-metrics.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
@@ -39,6 +40,7 @@ export const metrics = fp(
     registerRecordMetrics(registry, database.db)
     registerMailRateMetrics(registry, database.db)
     registerWithheldMetrics(registry, database.db)
+    registerEmailMetrics(registry, database.db)
     if (publisher) registry.registerMetric(publisher.published)
     if (redis) registerRedisMetrics(registry, () => probeRedis(redis))
     const seconds = createDurationHistogram(registry, {

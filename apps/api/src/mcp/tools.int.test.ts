@@ -26,7 +26,7 @@ interface Schema {
 }
 
 test('no tool deletes, exports, or manages keys, members or webhooks', () => {
-  expect(names).toHaveLength(30)
+  expect(names).toHaveLength(32)
   expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
 })
 
@@ -81,6 +81,8 @@ describe('roles', () => {
     'list_campaigns',
     'list_template_variables',
     'campaign_report',
+    'list_templates',
+    'get_email',
     'list_pipelines',
     'list_deals',
     'list_suppressions',
@@ -125,6 +127,8 @@ describe('roles', () => {
       campaign_report: 'campaigns.getStats',
       pause_campaign: 'campaigns.pause',
       cancel_campaign: 'campaigns.cancel',
+      list_templates: 'templates.list',
+      get_email: 'emails.get',
       list_domains: 'domains.list',
       verify_domain: 'domains.verify',
       send_test: 'campaigns.sendTest',

@@ -3,6 +3,7 @@ import { consentTools } from './consent-tools.ts'
 import { contactTools } from './contact-tools.ts'
 import { dealTools } from './deal-tools.ts'
 import { domainTools } from './domain-tools.ts'
+import { emailTools } from './email-tools.ts'
 import { listTools } from './list-tools.ts'
 import { sendingTools } from './sending-tools.ts'
 import type { Tool } from './tool.ts'
@@ -13,6 +14,7 @@ export const tools: readonly Tool[] = [
   ...consentTools,
   ...listTools,
   ...campaignTools,
+  ...emailTools,
   ...domainTools,
   ...sendingTools,
   ...dealTools,

@@ -20,6 +20,7 @@ const tags = {
   Suppressions: 'Addresses to which the workspace sends no email.',
   Segments: 'Saved filters over contacts.',
   Campaigns: 'Newsletters to the subscribers of a list.',
+  Emails: 'Templates, and emails from them to one person each.',
   Domains: 'The domains that the workspace sends from, and their DNS records.',
   'Mail hooks': 'URLs for the webhooks of mail providers, which report bounces and complaints.',
   Pipelines: 'The stages that deals pass through.',

@@ -26,7 +26,8 @@ test('GET /event-types: a page with the schema of each type and a true example',
       'deal.created deal.updated deal.stage_changed deal.won deal.lost deal.deleted',
       'task.created task.updated task.completed task.deleted list.deleted webhook.disabled webhook.test',
       'campaign.sending campaign.sent campaign.canceled import.completed mail.bounced mail.complained',
-      'domain.verified domain.failed confirmations.withheld',
+      'domain.verified domain.failed confirmations.withheld template.paused',
+      'email.sent email.failed email.interrupted email.skipped',
     ]
       .flatMap((line) => line.split(' '))
       .toSorted(),

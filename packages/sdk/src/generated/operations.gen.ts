@@ -36,6 +36,11 @@ export type WebhookEvent =
   | types.EventCampaignSentWebhookPayload
   | types.EventCampaignCanceledWebhookPayload
   | types.EventImportCompletedWebhookPayload
+  | types.EventTemplatePausedWebhookPayload
+  | types.EventEmailSentWebhookPayload
+  | types.EventEmailFailedWebhookPayload
+  | types.EventEmailInterruptedWebhookPayload
+  | types.EventEmailSkippedWebhookPayload
   | types.EventMailBouncedWebhookPayload
   | types.EventMailComplainedWebhookPayload
   | types.EventConfirmationsWithheldWebhookPayload
@@ -1325,6 +1330,124 @@ export class TemplateVariables extends Resource {
   }
 }
 
+export class Templates extends Resource {
+  /**
+   * Create a template.
+   *
+   * Creates a template for emails to one person each, with version 1. `subject`, `html` and `text` are Liquid templates over `data.*`, `contact.*` and `workspace.*`: a fault is a 400 with line and column. Is recorded in the audit log, because `ground` is a legal statement.
+   *
+   * Requires the role ADMIN.
+   */
+  create(body: types.TemplatesCreateData['body'], options?: RequestOptions): ApiPromise<types.TemplatesCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/templates', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List templates.
+   *
+   * Returns the templates of the workspace without `html` and `text`.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.TemplatesListData['query'], options?: RequestOptions): PagePromise<types.TemplatesListResponse> {
+    return this.client.requestPage({ path: '/templates', query }, options)
+  }
+
+  /**
+   * Retrieve a template.
+   *
+   * Returns the present version of the template.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.TemplatesGetResponse> {
+    return this.client.request({ path: encodePath`/templates/${id}` }, options)
+  }
+
+  /**
+   * Update a template.
+   *
+   * Another content is a new version. Emails that wait are sent with the version that accepted them. `status` pauses the template, or activates it again after the system paused it for complaints or bounces. Returns 409 if another request has changed the template meanwhile.
+   *
+   * Requires the role ADMIN.
+   */
+  update(id: string, body: types.TemplatesUpdateData['body'], options?: RequestOptions): ApiPromise<types.TemplatesUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/templates/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a template.
+   *
+   * Returns 409 while an email from the template is PENDING. Emails that were sent remain listed.
+   *
+   * Requires the role ADMIN.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/templates/${id}` }, options)
+  }
+
+  /**
+   * Preview a template.
+   *
+   * Renders the template for a contact and values, or for an example contact and the examples of its variables, with the footer. Sends nothing.
+   *
+   * Requires the role MEMBER.
+   */
+  preview(id: string, body?: types.TemplatesPreviewData['body'], options?: RequestOptions): ApiPromise<types.TemplatesPreviewResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/templates/${id}/preview`, body, isIdempotent: true }, options)
+  }
+}
+
+export class Emails extends Resource {
+  /**
+   * Send an email to one person.
+   *
+   * Accepts an email from a template, which is sent in the background, before campaigns. `to` names one person: `email` finds the contact or creates it, and fills what is empty. A missing, unknown or ill-typed value is a 400 at `data.<name>`.
+   *
+   * It is sent at most once: a temporary refusal is tried again at most five times in 24 hours; after a crash or an ambiguous response it is `INTERRUPTED`, and only another request sends another one. With an `Idempotency-Key`, a repeated request sends no second email.
+   *
+   * Returns 409 `opted_out` if the address bounced, complained, or was blocked (`MANUAL`). An opt-out from newsletters does not stop it. Returns 409 `wrong_state` while the template is PAUSED. Emits `email.sent`, `email.failed`, `email.interrupted` or `email.skipped`.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.EmailsCreateData['body'], options?: RequestOptions): ApiPromise<types.EmailsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/emails', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List emails.
+   *
+   * Returns the emails from templates of the last 90 days (`RETENTION_EMAILS_DAYS`), newest first.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.EmailsListData['query'], options?: RequestOptions): PagePromise<types.EmailsListResponse> {
+    return this.client.requestPage({ path: '/emails', query }, options)
+  }
+
+  /**
+   * Send up to 100 emails to one person each.
+   *
+   * Each email is accepted or fails by itself, and the results are in the order of the emails. Those that are accepted are accepted in one transaction.
+   *
+   * Requires the role MEMBER.
+   */
+  batch(body: types.EmailsBatchData['body'], options?: RequestOptions): ApiPromise<types.EmailsBatchResponse> {
+    return this.client.request({ method: 'POST', path: '/emails/batch', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Retrieve an email.
+   *
+   * Returns the status of the email, and what was reported of it.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.EmailsGetResponse> {
+    return this.client.request({ path: encodePath`/emails/${id}` }, options)
+  }
+}
+
 export class MailEvents extends Resource {
   /**
    * Report a bounce or a complaint.
@@ -1793,6 +1916,8 @@ export class Resources {
   readonly segments: Segments
   readonly campaigns: Campaigns
   readonly templateVariables: TemplateVariables
+  readonly templates: Templates
+  readonly emails: Emails
   readonly mailEvents: MailEvents
   readonly domains: Domains
   readonly pipelines: Pipelines
@@ -1823,6 +1948,8 @@ export class Resources {
     this.segments = new Segments(client)
     this.campaigns = new Campaigns(client)
     this.templateVariables = new TemplateVariables(client)
+    this.templates = new Templates(client)
+    this.emails = new Emails(client)
     this.mailEvents = new MailEvents(client)
     this.domains = new Domains(client)
     this.pipelines = new Pipelines(client)

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: 'https://crm.example.com' | (string & {});
 };
 
-export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventConfirmationsWithheldWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
+export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventTemplatePausedWebhookRequest | EventEmailSentWebhookRequest | EventEmailFailedWebhookRequest | EventEmailInterruptedWebhookRequest | EventEmailSkippedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventConfirmationsWithheldWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
 
 /**
  * An event of a contact. The schema of `data` depends on `type`.
@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -1658,6 +1658,30 @@ export type DealUpdate = {
 };
 
 /**
+ * A value that each email brings along in `data`.
+ */
+export type DeclaredVariable = {
+    /**
+     * The name: a template shows the value as `{{ data.<name> }}`.
+     */
+    name: string;
+    /**
+     * The type of the value. `DATE` is a date or a timestamp. `LIST` has texts, numbers, or objects of these, for the lines of a receipt.
+     */
+    type: 'TEXT' | 'NUMBER' | 'BOOLEAN' | 'DATE' | 'URL' | 'LIST';
+    /**
+     * Whether every email must have a value.
+     */
+    required: boolean;
+    /**
+     * The value in a preview.
+     */
+    example: string | number | boolean | null | Array<string | number | boolean | null | {
+        [key: string]: string | number | boolean | null;
+    }>;
+};
+
+/**
  * A contact that was deleted. Only its id remains.
  */
 export type DeletedContact = {
@@ -1816,6 +1840,195 @@ export type DomainRecord = {
 };
 
 /**
+ * An email from a template to one person. Its subject, body and `data` are not shown: `data` is stored encrypted while the email waits, and deleted with its outcome.
+ */
+export type Email = {
+    /**
+     * The id of the email.
+     */
+    id: string;
+    /**
+     * The recipient. `null` after the deletion of the contact.
+     */
+    contactId: string | null;
+    /**
+     * The id of the template.
+     */
+    templateId: string;
+    /**
+     * The version of the template that accepted the email.
+     */
+    templateVersion: number;
+    /**
+     * Why the email is sent, in the footer and in the export of a person. `REQUEST`: the person asked for it. `CONTRACT`: their account or order needs it. `SECURITY`: it concerns the security of their account. `LEGAL`: the law requires it.
+     */
+    ground: 'REQUEST' | 'CONTRACT' | 'SECURITY' | 'LEGAL';
+    /**
+     * `PENDING`: it waits, or is being sent. `SENT`: the mail server accepted it. `FAILED`: refused, or not rendered. `INTERRUPTED`: it may have been sent, and is not sent again. `SKIPPED`: something stands against the address by now.
+     */
+    status: 'PENDING' | 'SENT' | 'FAILED' | 'INTERRUPTED' | 'SKIPPED';
+    /**
+     * Why it was not sent, or why the last attempt failed. `null` otherwise.
+     */
+    reason: string | null;
+    /**
+     * Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` without a bounce.
+     */
+    bounceClass: 'HARD' | 'SOFT' | 'MESSAGE' | 'POLICY' | null;
+    /**
+     * The status code of the bounce: an enhanced code (RFC 3463), or else the SMTP code. `null` if unknown.
+     */
+    bounceCode: string | null;
+    /**
+     * When a bounce was first reported. `null` if none was.
+     */
+    bouncedAt: string | null;
+    /**
+     * When the recipient reported it as spam. `null` if never.
+     */
+    complainedAt: string | null;
+    /**
+     * Your own labels.
+     */
+    tags: Array<string>;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the outcome was recorded. `null` while PENDING.
+     */
+    endedAt: string | null;
+};
+
+/**
+ * The entry failed. It does not affect the other entries.
+ */
+export type EmailBatchFailure = {
+    /**
+     * Nothing was accepted for this entry.
+     */
+    status: 'FAILED';
+    /**
+     * What is wrong, in the words of `code` in error responses.
+     */
+    code: 'validation_error' | 'opted_out' | 'wrong_state' | 'forbidden' | 'domain_not_verified' | 'quota_exceeded' | 'identity_conflict';
+    /**
+     * What is wrong, in words.
+     */
+    message: string;
+    /**
+     * The invalid fields of the entry, if `code` is `validation_error`.
+     */
+    issues?: Array<{
+        /**
+         * The field.
+         */
+        path: string;
+        /**
+         * What is wrong with it.
+         */
+        message: string;
+    }>;
+};
+
+/**
+ * Emails to one person each.
+ */
+export type EmailBatchRequest = {
+    /**
+     * 1 to 100 emails, in the order of the results.
+     */
+    emails: Array<EmailCreate>;
+};
+
+/**
+ * The result of each entry of a batch.
+ */
+export type EmailBatchResults = {
+    /**
+     * One result for each entry, in order.
+     */
+    results: Array<EmailBatchSuccess | EmailBatchFailure>;
+};
+
+/**
+ * The email was accepted.
+ */
+export type EmailBatchSuccess = {
+    /**
+     * The email was accepted.
+     */
+    status: 'ACCEPTED';
+    email: Email;
+};
+
+/**
+ * An email to one person.
+ */
+export type EmailCreate = {
+    /**
+     * The template.
+     */
+    templateId: string;
+    /**
+     * The one recipient: `contactId`, `externalId`, or `email`, which finds the contact or creates it, and fills what is empty.
+     */
+    to: {
+        /**
+         * The contact who receives the email.
+         */
+        contactId: string;
+    } | {
+        /**
+         * The external id of the contact who receives the email.
+         */
+        externalId: string;
+    } | {
+        /**
+         * The address. The contact with it is found, or created.
+         */
+        email: string;
+        /**
+         * The first name. Empty for none; `null` is not allowed.
+         */
+        firstName?: string;
+        /**
+         * The last name. Empty for none; `null` is not allowed.
+         */
+        lastName?: string;
+        /**
+         * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.
+         */
+        locale?: string | null;
+    };
+    /**
+     * The values of the variables that the template declares, by name. At most 16 KiB.
+     */
+    data?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Your own labels, at most 5.
+     */
+    tags?: Array<string>;
+};
+
+/**
+ * A page of records of type Email.
+ */
+export type EmailPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<Email>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
  * The body of every error response. Some errors have more properties, such as `contactId` or `contactIds`.
  */
 export type Error = {
@@ -1898,7 +2111,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -2819,6 +3032,10 @@ export type MailEvent = {
      */
     campaignId: string | null;
     /**
+     * The email from a template. `null` if it is of none.
+     */
+    emailId: string | null;
+    /**
      * When the report arrived.
      */
     reportedAt: string;
@@ -3374,6 +3591,10 @@ export type PersonExport = {
      * The tasks of the contact.
      */
     tasks: Array<Task>;
+    /**
+     * The emails from templates that were sent to the contact, with the ground of each and the version of its template.
+     */
+    templateEmails: Array<Email>;
     /**
      * The ids of contacts that were merged into this contact.
      */
@@ -4399,6 +4620,266 @@ export type TaskUpdate = {
 };
 
 /**
+ * What an email to one person says. `subject`, `html` and `text` are Liquid templates.
+ */
+export type Template = {
+    /**
+     * The id of the template.
+     */
+    id: string;
+    /**
+     * The name of the template. Recipients do not see it.
+     */
+    name: string;
+    /**
+     * The subject line, a Liquid template.
+     */
+    subject: string;
+    /**
+     * The HTML body, a Liquid template. `null` if there is only text.
+     */
+    html: string | null;
+    /**
+     * The plain-text body, a Liquid template. `null` to derive it from `html`.
+     */
+    text: string | null;
+    /**
+     * The values that each email brings along in `data`.
+     */
+    variables: Array<DeclaredVariable>;
+    /**
+     * Why the email is sent, in the footer and in the export of a person. `REQUEST`: the person asked for it. `CONTRACT`: their account or order needs it. `SECURITY`: it concerns the security of their account. `LEGAL`: the law requires it.
+     */
+    ground: 'REQUEST' | 'CONTRACT' | 'SECURITY' | 'LEGAL';
+    /**
+     * The sender name. `null` for that of the workspace.
+     */
+    fromName: string | null;
+    /**
+     * The sender address. `null` for that of the workspace.
+     */
+    fromEmail: string | null;
+    /**
+     * The address for replies. `null` for the sender address.
+     */
+    replyTo: string | null;
+    /**
+     * Counts the changes of the content. An email is sent with the version that accepted it.
+     */
+    version: number;
+    /**
+     * `PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again.
+     */
+    status: 'ACTIVE' | 'PAUSED';
+    /**
+     * Why the system paused the template. `null` if it is active, or if a user paused it.
+     */
+    pauseReason: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+};
+
+/**
+ * A new template.
+ */
+export type TemplateCreate = {
+    /**
+     * The name of the template. Recipients do not see it.
+     */
+    name: string;
+    /**
+     * The subject line, a Liquid template.
+     */
+    subject: string;
+    /**
+     * The HTML body, a Liquid template. `null` for text only.
+     */
+    html?: string | null;
+    /**
+     * The plain-text body, a Liquid template. `null` to derive it from `html`. One of both is required.
+     */
+    text?: string | null;
+    /**
+     * The values that each email brings along in `data`: at most 50, and 32 KiB. Default: none.
+     */
+    variables?: Array<VariableDeclaration>;
+    /**
+     * Why the email is sent, in the footer and in the export of a person. `REQUEST`: the person asked for it. `CONTRACT`: their account or order needs it. `SECURITY`: it concerns the security of their account. `LEGAL`: the law requires it.
+     */
+    ground: 'REQUEST' | 'CONTRACT' | 'SECURITY' | 'LEGAL';
+    /**
+     * The sender name. `null` for that of the workspace.
+     */
+    fromName?: string | null;
+    /**
+     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace, or that another workspace has verified, is not allowed: nor are its subdomains. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     */
+    fromEmail?: string | null;
+    /**
+     * The address for replies. `null` for the sender address.
+     */
+    replyTo?: string | null;
+};
+
+/**
+ * An email as one contact would receive it.
+ */
+export type TemplatePreview = {
+    /**
+     * The rendered subject line.
+     */
+    subject: string;
+    /**
+     * The rendered HTML body. `null` if the template has only text.
+     */
+    html: string | null;
+    /**
+     * The rendered plain-text body.
+     */
+    text: string;
+};
+
+/**
+ * The contact and the values to preview.
+ */
+export type TemplatePreviewRequest = {
+    /**
+     * The contact who would receive the email. Default: an example.
+     */
+    contactId?: string;
+    /**
+     * The values of the variables. Default: their examples.
+     */
+    data?: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * A template without its `html` and `text`, as in listings and events.
+ */
+export type TemplateSummary = {
+    /**
+     * The id of the template.
+     */
+    id: string;
+    /**
+     * The name of the template. Recipients do not see it.
+     */
+    name: string;
+    /**
+     * The subject line, a Liquid template.
+     */
+    subject: string;
+    /**
+     * The values that each email brings along in `data`.
+     */
+    variables: Array<DeclaredVariable>;
+    /**
+     * Why the email is sent, in the footer and in the export of a person. `REQUEST`: the person asked for it. `CONTRACT`: their account or order needs it. `SECURITY`: it concerns the security of their account. `LEGAL`: the law requires it.
+     */
+    ground: 'REQUEST' | 'CONTRACT' | 'SECURITY' | 'LEGAL';
+    /**
+     * The sender name. `null` for that of the workspace.
+     */
+    fromName: string | null;
+    /**
+     * The sender address. `null` for that of the workspace.
+     */
+    fromEmail: string | null;
+    /**
+     * The address for replies. `null` for the sender address.
+     */
+    replyTo: string | null;
+    /**
+     * Counts the changes of the content. An email is sent with the version that accepted it.
+     */
+    version: number;
+    /**
+     * `PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again.
+     */
+    status: 'ACTIVE' | 'PAUSED';
+    /**
+     * Why the system paused the template. `null` if it is active, or if a user paused it.
+     */
+    pauseReason: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+};
+
+/**
+ * A page of records of type TemplateSummary.
+ */
+export type TemplateSummaryPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<TemplateSummary>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * The fields of the template to change. Omitted fields stay unchanged.
+ */
+export type TemplateUpdate = {
+    /**
+     * The name of the template. Recipients do not see it.
+     */
+    name?: string;
+    /**
+     * The subject line, a Liquid template.
+     */
+    subject?: string;
+    /**
+     * The HTML body, a Liquid template. `null` for text only.
+     */
+    html?: string | null;
+    /**
+     * The plain-text body, a Liquid template. `null` to derive it from `html`. One of both is required.
+     */
+    text?: string | null;
+    /**
+     * The values that each email brings along in `data`: at most 50, and 32 KiB. Default: none.
+     */
+    variables?: Array<VariableDeclaration>;
+    /**
+     * Why the email is sent, in the footer and in the export of a person. `REQUEST`: the person asked for it. `CONTRACT`: their account or order needs it. `SECURITY`: it concerns the security of their account. `LEGAL`: the law requires it.
+     */
+    ground?: 'REQUEST' | 'CONTRACT' | 'SECURITY' | 'LEGAL';
+    /**
+     * The sender name. `null` for that of the workspace.
+     */
+    fromName?: string | null;
+    /**
+     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace, or that another workspace has verified, is not allowed: nor are its subdomains. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     */
+    fromEmail?: string | null;
+    /**
+     * The address for replies. `null` for the sender address.
+     */
+    replyTo?: string | null;
+    /**
+     * `PAUSED` to accept and send no email for now, `ACTIVE` to go on, also after the system paused it.
+     */
+    status?: 'ACTIVE' | 'PAUSED';
+};
+
+/**
  * A variable or a filter of campaign templates.
  */
 export type TemplateVariable = {
@@ -5421,6 +5902,22 @@ export type Usage = {
      */
     personalDataMails: QuotaUsage;
     /**
+     * The emails from templates in the last 24 hours.
+     */
+    emails: QuotaUsage;
+    /**
+     * The emails from templates to one address in 24 hours.
+     */
+    emailsPerAddress: QuotaUsage;
+    /**
+     * The emails from templates that are not sent yet.
+     */
+    emailsPending: QuotaUsage;
+    /**
+     * Templates.
+     */
+    templates: QuotaUsage;
+    /**
      * The webhook requests under way at once.
      */
     webhookRequests: QuotaUsage;
@@ -5450,6 +5947,30 @@ export type User = {
      * When the record was created.
      */
     createdAt: string;
+};
+
+/**
+ * A value that each email brings along in `data`.
+ */
+export type VariableDeclaration = {
+    /**
+     * The name: a template shows the value as `{{ data.<name> }}`.
+     */
+    name: string;
+    /**
+     * The type of the value. `DATE` is a date or a timestamp. `LIST` has texts, numbers, or objects of these, for the lines of a receipt.
+     */
+    type: 'TEXT' | 'NUMBER' | 'BOOLEAN' | 'DATE' | 'URL' | 'LIST';
+    /**
+     * Whether every email must have a value. Default: `true`.
+     */
+    required?: boolean;
+    /**
+     * The value in a preview.
+     */
+    example: string | number | boolean | null | Array<string | number | boolean | null | {
+        [key: string]: string | number | boolean | null;
+    }>;
 };
 
 /**
@@ -5513,7 +6034,7 @@ export type WebhookCreate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
      */
@@ -5574,7 +6095,7 @@ export type WebhookRedeliverRequest = {
     /**
      * Only deliveries of this event type. Default: all types.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     /**
      * Returns the number of deliveries without queueing them.
      */
@@ -5588,7 +6109,7 @@ export type WebhookTestRequest = {
     /**
      * The type of the event. `data` is the example of the type in `GET /event-types`; that of `webhook.test` is the webhook.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
 };
 
 /**
@@ -5602,7 +6123,7 @@ export type WebhookUpdate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
      */
@@ -9279,7 +9800,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'template.created' | 'template.updated' | 'template.paused' | 'template.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -13956,6 +14477,739 @@ export type TemplateVariablesListResponses = {
 
 export type TemplateVariablesListResponse = TemplateVariablesListResponses[keyof TemplateVariablesListResponses];
 
+export type TemplatesListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+        /**
+         * Only templates with this status.
+         */
+        status?: 'ACTIVE' | 'PAUSED';
+        /**
+         * Part of the name, ignoring case and accents.
+         */
+        search?: string;
+    };
+    url: '/templates';
+};
+
+export type TemplatesListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type TemplatesListError = TemplatesListErrors[keyof TemplatesListErrors];
+
+export type TemplatesListResponses = {
+    /**
+     * OK
+     */
+    200: TemplateSummaryPage;
+};
+
+export type TemplatesListResponse = TemplatesListResponses[keyof TemplatesListResponses];
+
+export type TemplatesCreateData = {
+    body: TemplateCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/templates';
+};
+
+export type TemplatesCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type TemplatesCreateError = TemplatesCreateErrors[keyof TemplatesCreateErrors];
+
+export type TemplatesCreateResponses = {
+    /**
+     * Created
+     */
+    201: Template;
+};
+
+export type TemplatesCreateResponse = TemplatesCreateResponses[keyof TemplatesCreateResponses];
+
+export type TemplatesDeleteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the template.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/templates/{id}';
+};
+
+export type TemplatesDeleteErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type TemplatesDeleteError = TemplatesDeleteErrors[keyof TemplatesDeleteErrors];
+
+export type TemplatesDeleteResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type TemplatesDeleteResponse = TemplatesDeleteResponses[keyof TemplatesDeleteResponses];
+
+export type TemplatesGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the template.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/templates/{id}';
+};
+
+export type TemplatesGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type TemplatesGetError = TemplatesGetErrors[keyof TemplatesGetErrors];
+
+export type TemplatesGetResponses = {
+    /**
+     * OK
+     */
+    200: Template;
+};
+
+export type TemplatesGetResponse = TemplatesGetResponses[keyof TemplatesGetResponses];
+
+export type TemplatesUpdateData = {
+    body: TemplateUpdate;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the template.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/templates/{id}';
+};
+
+export type TemplatesUpdateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type TemplatesUpdateError = TemplatesUpdateErrors[keyof TemplatesUpdateErrors];
+
+export type TemplatesUpdateResponses = {
+    /**
+     * OK
+     */
+    200: Template;
+};
+
+export type TemplatesUpdateResponse = TemplatesUpdateResponses[keyof TemplatesUpdateResponses];
+
+export type TemplatesPreviewData = {
+    body?: TemplatePreviewRequest;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The id of the template.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/templates/{id}/preview';
+};
+
+export type TemplatesPreviewErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type TemplatesPreviewError = TemplatesPreviewErrors[keyof TemplatesPreviewErrors];
+
+export type TemplatesPreviewResponses = {
+    /**
+     * OK
+     */
+    200: TemplatePreview;
+};
+
+export type TemplatesPreviewResponse = TemplatesPreviewResponses[keyof TemplatesPreviewResponses];
+
+export type EmailsListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+        /**
+         * Only emails with this status.
+         */
+        status?: 'PENDING' | 'SENT' | 'FAILED' | 'INTERRUPTED' | 'SKIPPED';
+        /**
+         * Only emails to this contact.
+         */
+        contactId?: string;
+        /**
+         * Only emails to the contact with this external id.
+         */
+        externalId?: string;
+        /**
+         * Only emails from this template.
+         */
+        templateId?: string;
+        /**
+         * Only emails with this label.
+         */
+        tag?: string;
+    };
+    url: '/emails';
+};
+
+export type EmailsListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type EmailsListError = EmailsListErrors[keyof EmailsListErrors];
+
+export type EmailsListResponses = {
+    /**
+     * OK
+     */
+    200: EmailPage;
+};
+
+export type EmailsListResponse = EmailsListResponses[keyof EmailsListResponses];
+
+export type EmailsCreateData = {
+    body: EmailCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/emails';
+};
+
+export type EmailsCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type EmailsCreateError = EmailsCreateErrors[keyof EmailsCreateErrors];
+
+export type EmailsCreateResponses = {
+    /**
+     * Accepted
+     */
+    202: Email;
+};
+
+export type EmailsCreateResponse = EmailsCreateResponses[keyof EmailsCreateResponses];
+
+export type EmailsBatchData = {
+    body: EmailBatchRequest;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/emails/batch';
+};
+
+export type EmailsBatchErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type EmailsBatchError = EmailsBatchErrors[keyof EmailsBatchErrors];
+
+export type EmailsBatchResponses = {
+    /**
+     * OK
+     */
+    200: EmailBatchResults;
+};
+
+export type EmailsBatchResponse = EmailsBatchResponses[keyof EmailsBatchResponses];
+
+export type EmailsGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the email.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/emails/{id}';
+};
+
+export type EmailsGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type EmailsGetError = EmailsGetErrors[keyof EmailsGetErrors];
+
+export type EmailsGetResponses = {
+    /**
+     * OK
+     */
+    200: Email;
+};
+
+export type EmailsGetResponse = EmailsGetResponses[keyof EmailsGetResponses];
+
 export type CampaignsGetAudienceData = {
     body?: never;
     path: {
@@ -17342,7 +18596,7 @@ export type WebhooksListDeliveriesData = {
         /**
          * Only deliveries of this event type.
          */
-        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     };
     url: '/webhooks/{id}/deliveries';
 };
@@ -17728,7 +18982,7 @@ export type EventsListData = {
         /**
          * Only events of this type. Repeatable: events of any of the types.
          */
-        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
+        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
         /**
          * Only events of this contact and of the contacts that were merged into it.
          */
@@ -18574,6 +19828,136 @@ export type EventImportCompletedWebhookPayload = {
 export type EventImportCompletedWebhookRequest = {
     body: EventImportCompletedWebhookPayload;
     key: 'import.completed';
+    path?: never;
+    query?: never;
+};
+
+export type EventTemplatePausedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'template.paused';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: TemplateSummary | RedactedRecord;
+};
+
+export type EventTemplatePausedWebhookRequest = {
+    body: EventTemplatePausedWebhookPayload;
+    key: 'template.paused';
+    path?: never;
+    query?: never;
+};
+
+export type EventEmailSentWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'email.sent';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Email | RedactedRecord;
+};
+
+export type EventEmailSentWebhookRequest = {
+    body: EventEmailSentWebhookPayload;
+    key: 'email.sent';
+    path?: never;
+    query?: never;
+};
+
+export type EventEmailFailedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'email.failed';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Email | RedactedRecord;
+};
+
+export type EventEmailFailedWebhookRequest = {
+    body: EventEmailFailedWebhookPayload;
+    key: 'email.failed';
+    path?: never;
+    query?: never;
+};
+
+export type EventEmailInterruptedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'email.interrupted';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Email | RedactedRecord;
+};
+
+export type EventEmailInterruptedWebhookRequest = {
+    body: EventEmailInterruptedWebhookPayload;
+    key: 'email.interrupted';
+    path?: never;
+    query?: never;
+};
+
+export type EventEmailSkippedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'email.skipped';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Email | RedactedRecord;
+};
+
+export type EventEmailSkippedWebhookRequest = {
+    body: EventEmailSkippedWebhookPayload;
+    key: 'email.skipped';
     path?: never;
     query?: never;
 };

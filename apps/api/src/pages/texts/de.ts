@@ -88,10 +88,12 @@ export const de: PageTexts = {
       'Es wurde keine E-Mail gesendet. Vielleicht haben Sie vor Kurzem schon eine erhalten: Bitte verwenden Sie den Link darin oder versuchen Sie es später noch einmal.',
     stop: {
       title: 'Keine Newsletter mehr',
-      text: (sender) => `${sender} sendet Ihnen dann keine Newsletter mehr, auch keine, die später hinzukommen.`,
+      text: (sender) =>
+        `${sender} sendet Ihnen dann keine Newsletter mehr, auch keine, die später hinzukommen. E-Mails zu einem Konto oder einer Bestellung kommen weiterhin.`,
       button: 'Alle Newsletter abbestellen',
     },
-    stopped: (sender) => `${sender} sendet Ihnen keine Newsletter mehr, auch keine, die später hinzukommen.`,
+    stopped: (sender) =>
+      `${sender} sendet Ihnen keine Newsletter mehr, auch keine, die später hinzukommen. E-Mails zu einem Konto oder einer Bestellung kommen weiterhin.`,
     tracking: {
       title: 'Was erfasst werden darf',
       opens: 'Wann ich die E-Mails öffne',

@@ -89,10 +89,11 @@ export const en = {
     stop: {
       title: 'No more newsletters',
       text: (sender: string) =>
-        `${sender} will no longer send you any newsletters, including those that are added later.`,
+        `${sender} will no longer send you any newsletters, including those that are added later. Emails about an account or an order still come.`,
       button: 'Unsubscribe from all newsletters',
     },
-    stopped: (sender: string) => `${sender} no longer sends you any newsletters, including those that are added later.`,
+    stopped: (sender: string) =>
+      `${sender} no longer sends you any newsletters, including those that are added later. Emails about an account or an order still come.`,
     tracking: {
       title: 'What may be recorded',
       opens: 'When I open the emails',

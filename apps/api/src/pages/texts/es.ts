@@ -86,10 +86,12 @@ export const es: PageTexts = {
       'No se ha enviado ningún correo. Es posible que haya recibido uno hace poco: use el enlace que contiene o inténtelo de nuevo más tarde.',
     stop: {
       title: 'No recibir más boletines',
-      text: (sender) => `${sender} no le enviará más boletines, ni siquiera los que se creen más adelante.`,
+      text: (sender) =>
+        `${sender} no le enviará más boletines, ni siquiera los que se creen más adelante. Los correos sobre una cuenta o un pedido seguirán llegando.`,
       button: 'Darse de baja de todos los boletines',
     },
-    stopped: (sender) => `${sender} ya no le envía boletines, ni le enviará los que se creen más adelante.`,
+    stopped: (sender) =>
+      `${sender} ya no le envía boletines, ni le enviará los que se creen más adelante. Los correos sobre una cuenta o un pedido seguirán llegando.`,
     tracking: {
       title: 'Qué se puede registrar',
       opens: 'Cuándo abro los correos',

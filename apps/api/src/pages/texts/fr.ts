@@ -87,10 +87,12 @@ export const fr: PageTexts = {
       'Aucun e-mail n’a été envoyé. Vous en avez peut-être reçu un récemment\u202f: veuillez utiliser le lien qu’il contient ou réessayer plus tard.',
     stop: {
       title: 'Ne plus recevoir de newsletters',
-      text: (sender) => `${sender} ne vous enverra plus aucune newsletter, pas même celles créées par la suite.`,
+      text: (sender) =>
+        `${sender} ne vous enverra plus aucune newsletter, pas même celles créées par la suite. Les e-mails relatifs à un compte ou à une commande continuent d’arriver.`,
       button: 'Se désinscrire de toutes les newsletters',
     },
-    stopped: (sender) => `${sender} ne vous envoie plus aucune newsletter, pas même celles créées par la suite.`,
+    stopped: (sender) =>
+      `${sender} ne vous envoie plus aucune newsletter, pas même celles créées par la suite. Les e-mails relatifs à un compte ou à une commande continuent d’arriver.`,
     tracking: {
       title: 'Ce qui peut être enregistré',
       opens: 'Le moment où j’ouvre les e-mails',

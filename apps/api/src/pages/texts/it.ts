@@ -87,10 +87,12 @@ export const it: PageTexts = {
       'Non è stata inviata alcuna email. È possibile che ne abbia ricevuta una poco fa: usi il link che contiene oppure riprovi più tardi.',
     stop: {
       title: 'Non ricevere più newsletter',
-      text: (sender) => `${sender} non Le invierà più newsletter, nemmeno quelle create in futuro.`,
+      text: (sender) =>
+        `${sender} non Le invierà più newsletter, nemmeno quelle create in futuro. Le email relative a un account o a un ordine continueranno ad arrivare.`,
       button: 'Annulla tutte le iscrizioni',
     },
-    stopped: (sender) => `${sender} non Le invia più newsletter, né Le invierà quelle create in futuro.`,
+    stopped: (sender) =>
+      `${sender} non Le invia più newsletter, né Le invierà quelle create in futuro. Le email relative a un account o a un ordine continueranno ad arrivare.`,
     tracking: {
       title: 'Che cosa si può registrare',
       opens: 'Quando apro le email',

@@ -83,10 +83,12 @@ export const pt: PageTexts = {
       'Nenhum e-mail foi enviado. Talvez você tenha recebido um há pouco tempo: use o link dele ou tente novamente mais tarde.',
     stop: {
       title: 'Não receber mais newsletters',
-      text: (sender) => `${sender} não enviará mais newsletters para você, nem mesmo as que forem criadas no futuro.`,
+      text: (sender) =>
+        `${sender} não enviará mais newsletters para você, nem mesmo as que forem criadas no futuro. Os e-mails sobre uma conta ou um pedido continuam chegando.`,
       button: 'Cancelar todas as inscrições',
     },
-    stopped: (sender) => `${sender} não envia mais newsletters para você, nem enviará as que forem criadas no futuro.`,
+    stopped: (sender) =>
+      `${sender} não envia mais newsletters para você, nem enviará as que forem criadas no futuro. Os e-mails sobre uma conta ou um pedido continuam chegando.`,
     tracking: {
       title: 'O que pode ser registrado',
       opens: 'Quando abro os e-mails',
