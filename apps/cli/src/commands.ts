@@ -209,6 +209,12 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./commands/suppression/lift.ts')).suppressionLift,
   },
   {
+    name: 'email send',
+    group: 'Contacts',
+    summary: 'Sends an email from a stored template to one person',
+    load: async () => (await import('./commands/email/send.ts')).emailSend,
+  },
+  {
     name: 'listen',
     group: 'Development',
     summary: 'Forwards events to a local program, signed like webhooks',

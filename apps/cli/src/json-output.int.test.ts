@@ -30,6 +30,7 @@ const contact = {
   emailSubscribedStatus: 'UNSUBSCRIBED',
 }
 const suppression = { id: 'sup_01kag7m3v9e8fs2t4w6x8y0z1b', reason: 'MANUAL', listId: null }
+const email = { id: 'mai_01kag7m3v9e8fs2t4w6x8y0z1b', status: 'PENDING' }
 const access = ['--api', 'API', '--key', 'rpk_test']
 
 /** The arguments and the fields of each command, and the record that the API returns. The fields are documented in docs/command-line.md. */
@@ -79,6 +80,11 @@ const outputs: Record<string, { words?: string[]; fields: string[]; record?: obj
   'suppression list': { words: access, record: { data: [], nextCursor: null }, fields: ['data'] },
   'suppression add': { words: ['ada@example.com', ...access], record: suppression, fields: Object.keys(suppression) },
   'suppression lift': { words: [suppression.id, '--note', 'works', ...access], fields: ['id'] },
+  'email send': {
+    words: ['tpl_01kag7m3v9e8fs2t4w6x8y0z1b', 'ada@example.com', ...access],
+    record: email,
+    fields: Object.keys(email),
+  },
   import: {
     words: ['--follow', importRecord.id, ...access],
     record: importRecord,

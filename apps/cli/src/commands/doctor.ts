@@ -12,6 +12,7 @@ import { citusCheck } from '../doctor/citus.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
 import { rateLimitsCheck, retentionCheck, signUpCheck } from '../doctor/configuration.ts'
 import { diskCheck } from '../doctor/disk.ts'
+import { emailsCheck } from '../doctor/waiting/emails.ts'
 import { domainsCheck } from '../doctor/dns/domains.ts'
 import { senderCheck } from '../doctor/dns/sender.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
@@ -25,14 +26,14 @@ import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
 import { sendersOfOthersCheck } from '../doctor/dns/senders-of-others.ts'
 import { smtpCheck } from '../doctor/smtp.ts'
-import { visitorsCheck } from '../doctor/visitors.ts'
+import { visitorsCheck } from '../doctor/waiting/visitors.ts'
 import { webhooksCheck, workCheck, workersCheck } from '../doctor/work.ts'
 import { IdOption } from '../id-option.ts'
 import type { Terminal } from '../terminal.ts'
 
 const checks = [
   [postgresCheck, citusCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
-  [workersCheck, workCheck, webhooksCheck, quotasCheck, lostRowsCheck, diskCheck],
+  [workersCheck, workCheck, webhooksCheck, emailsCheck, quotasCheck, lostRowsCheck, diskCheck],
   [
     smtpCheck,
     senderCheck,
