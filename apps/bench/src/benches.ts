@@ -7,6 +7,7 @@ import { coldStart } from './benches/cold-start.ts'
 import { creating } from './benches/creating.ts'
 import { delivering } from './benches/delivering.ts'
 import { distributed } from './benches/distributed.ts'
+import { emailing } from './benches/emailing.ts'
 import { exporting } from './benches/exporting.ts'
 import { hangingReceivers } from './benches/hanging-receivers.ts'
 import { importing } from './benches/importing.ts'
@@ -37,6 +38,7 @@ export const benches: Record<string, Bench> = {
   import: importing,
   campaigns: campaigning,
   send: sending,
+  emails: emailing,
   bounces: bouncing,
   webhooks: delivering,
   'many-webhooks': manyWebhooks,

@@ -21,6 +21,7 @@ import { startLoadGenerator } from './load.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { receiveMessage, isResponding, isListening, openProcesses, waitUntil } from './processes.ts'
 import type { Receipt } from './receiver.ts'
+import type { Arrival } from './sink.ts'
 
 export interface Workspace {
   ctx: Ctx
@@ -139,16 +140,16 @@ async function install(closers: Closers, server: OtherServer) {
     return child
   }
 
-  /** Starts a mail server that accepts all mails and reports their recipients. */
+  /** Starts a mail server that accepts all mails and reports them. */
   async function startSink() {
     const child = processes.fork('sink.ts')
     const port = await receiveMessage<number>(child)
     environment['SMTP_URL'] = `smtp://127.0.0.1:${port}`
-    async function takeReceipts(): Promise<string[]> {
+    async function takeArrivals(): Promise<Arrival[]> {
       child.send('report')
-      return receiveMessage<string[]>(child)
+      return receiveMessage<Arrival[]>(child)
     }
-    return { port, takeReceipts }
+    return { port, takeArrivals }
   }
 
   /** Starts a receiver of webhooks. With TLS, programs that are started next trust its certificate. */

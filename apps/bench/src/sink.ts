@@ -1,11 +1,18 @@
-/** An SMTP server in a separate process. It accepts all mails and reports their recipients to the parent process. */
+/**
+ * An SMTP server in a separate process. It accepts all mails, and reports to the parent process their recipients, with the
+ * times of their DATA commands in nanoseconds.
+ */
 import { createServer, type AddressInfo } from 'node:net'
 
-const receipts: string[] = []
+/** A message between processes holds no bigint. */
+export type Arrival = [recipient: string, dataAt: string]
+
+const arrivals: Arrival[] = []
 
 const server = createServer((socket) => {
   let waiting = ''
   let recipient: string | undefined
+  let dataAt = 0n
   let isData = false
   const respond = (line: string) => void socket.write(`${line}\r\n`)
 
@@ -13,12 +20,13 @@ const server = createServer((socket) => {
     if (isData) {
       if (line !== '.') return
       isData = false
-      receipts.push(recipient ?? '')
+      arrivals.push([recipient ?? '', String(dataAt)])
       return respond('250 accepted')
     }
     const command = line.slice(0, 4).toUpperCase()
     if (command === 'RCPT') recipient = /<(.*?)>/.exec(line)?.[1]
     isData = command === 'DATA'
+    if (isData) dataAt = process.hrtime.bigint()
     if (command === 'QUIT') return void socket.end('221 bye\r\n')
     respond(isData ? '354 send the mail' : command === 'EHLO' ? '250-sink\r\n250 PIPELINING' : '250 OK')
   }
@@ -36,7 +44,7 @@ const server = createServer((socket) => {
 })
 
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
-process.on('message', () => process.send?.(receipts.splice(0)))
+process.on('message', () => process.send?.(arrivals.splice(0)))
 process.on('disconnect', () => {
   server.close()
   server.unref()

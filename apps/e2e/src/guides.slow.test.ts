@@ -53,6 +53,7 @@ const expected: Record<string, (string | RegExp)[]> = {
   deals: [
     /"OPEN"\n\{[^}]*"valueCents": 1700000,[^}]*"weightedValueCents": 680000,[^}]*\}\n\["WON",true\]\n2\n"Price"\n1\n\{\n  "won": 0,[^}]*\}\n"WON"\n"WON"\n\["WON",900000,""\]\n"Call Hedy back"\ntrue\n/,
   ],
+  emails: [/verify\/x[^]+\ntrue\n/, '["opted_out",', '["SENT","REQUEST",1]'],
   forms: [
     '<h1>Contact us</h1>',
     '["nmae","unknown field (did you mean \\"name\\"?)"]',

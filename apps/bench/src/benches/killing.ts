@@ -26,7 +26,8 @@ function killOn(backend: 'redis' | 'postgres', { quick, log }: Options): Promise
     await killWorkers(installation, workers, { recipients, kills, readStats: () => readStats(sender, id) })
     const perSecond = await waitForEnd(sender, id)
     const stats = await readStats(sender, id)
-    const found = compare(stats, { receipts: await sink.takeReceipts(), sent: await readSentAddresses(installation) })
+    const receipts = (await sink.takeArrivals()).map(([recipient]) => recipient)
+    const found = compare(stats, { receipts, sent: await readSentAddresses(installation) })
     const counts = { recipients: stats.queued, kills, ...found, 'per second': Math.round(perSecond) }
     const note = Object.entries(counts).map(([name, value]) => `${name} ${value.toLocaleString('en')}`)
     log(`${backend}: ${note.join(', ')}`)

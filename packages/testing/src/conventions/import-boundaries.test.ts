@@ -70,7 +70,7 @@ test('operations has folders only, so that its names say what belongs together',
 })
 
 const largestFolder = 16
-const largerFolders: Record<string, number> = { 'packages/core/src/db/schema': 28, 'apps/api/src/routes': 28 }
+const largerFolders: Record<string, number> = { 'packages/core/src/db/schema': 29, 'apps/api/src/routes': 30 }
 
 test('no folder exceeds its maximum number of source files', () => {
   const sources = sourceFiles.filter(({ isTest, home }) => !isTest && /^(packages|apps\/(api|worker|cli))/.test(home))

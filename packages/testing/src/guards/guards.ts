@@ -8,6 +8,7 @@ import { availabilityGuards } from './availability-guards.ts'
 import { bounceGuards } from './bounce-guards.ts'
 import { consentGuards } from './consent-guards.ts'
 import { dealGuards } from './deal-guards.ts'
+import { emailGuards } from './email-guards.ts'
 import { isolationGuards } from './isolation-guards.ts'
 import { preferencesGuards } from './preferences-guards.ts'
 import { trackingGuards } from './tracking-guards.ts'
@@ -21,6 +22,7 @@ export const guards: readonly TestedGuard[] = [
   ...bounceGuards,
   ...writeGuards,
   ...dealGuards,
+  ...emailGuards,
   ...isolationGuards,
   ...apiGuards,
   ...availabilityGuards,

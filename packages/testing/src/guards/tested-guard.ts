@@ -4,6 +4,7 @@ import type { Guard } from './remove-guard.ts'
 export const promises = [
   'writes',
   'campaigns',
+  'emails',
   'isolation',
   'limits',
   'input',

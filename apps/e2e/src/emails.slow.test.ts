@@ -1,0 +1,115 @@
+/** Emails to one person in real processes: whom they reach, and where the value of a secret is until and after their end. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runProcess } from '@rapport/testing/processes/processes.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chooseBackends, type Stack, startStack } from './stack.ts'
+
+/** Looks like an address, so that "rapport erasure verify" searches for all of its spellings. */
+const secret = `planted-reset-${Date.now()}@links.example`
+const resetUrl = `https://shop.example/reset/${secret}`
+
+interface Email {
+  id: string
+  contactId: string
+  status: string
+  reason: string | null
+  code?: string
+}
+
+describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (backend) => {
+  let stack: Stack
+  let key: string
+  let templateId: string
+  const call = <Body>(method: string, path: string, body?: object) => stack.api.call<Body>(method, path, { key, body })
+  const send = (email: string) => call<Email>('POST', '/emails', { templateId, to: { email }, data: { resetUrl } })
+  const readEmail = async ({ id }: Email) => (await call<Email>('GET', `/emails/${id}`)).body
+  const accept = async (email: string) => {
+    const { status, body } = await send(email)
+    expect(status).toBe(202)
+    return body
+  }
+  /** Searches the database and Redis, including each column of each table of the queues. */
+  const findSecret = async () => {
+    const parameters = ['erasure', 'verify', secret, '--json']
+    const { stdout } = await runProcess({ script: 'apps/cli/src/main.ts', parameters, env: stack.env })
+    return (JSON.parse(stdout) as { searchedTables: number; found: object[] }).found
+  }
+
+  beforeAll(async () => {
+    stack = await startStack(backend, { LOG_LEVEL: 'debug' }, { worker: 'none' })
+    key = (await stack.api.createWorkspace()).key
+    const variables = [{ name: 'resetUrl', type: 'URL', required: true, example: 'https://shop.example/reset/x' }]
+    const html = '<p><a href="{{ data.resetUrl }}">Reset</a></p>'
+    const template = { name: 'Reset', subject: 'Reset your password', html, variables, ground: 'SECURITY' }
+    templateId = (await call<{ id: string }>('POST', '/templates', template)).body.id
+  })
+  afterAll(() => stack.close())
+
+  test('a planted link is only sealed while it waits, and nowhere after the end', { timeout: 180_000 }, async () => {
+    stack.inbox.decide((address) => (address.startsWith('refused') ? 550 : 'accept'))
+    const sent = await accept('ada@bücher.example')
+    const refused = await accept('refused@example.com')
+    const erased = await accept('erased@example.com')
+    const blocked = await accept('blocked@example.com')
+    const countSealed = async () =>
+      (await stack.database.pool.query('select from emails where sealed_data is not null')).rowCount
+    expect(await countSealed()).toBe(4)
+    expect(await findSecret()).toEqual([])
+    expect(await listFilesWith(stack, secret)).toEqual([])
+    expect(await listFilesWith(stack, 'Reset your password')).not.toEqual([])
+
+    // Between the call and the claim.
+    expect((await call('DELETE', `/contacts/${erased.contactId}`)).status).toBe(204)
+    expect((await call('POST', '/suppressions', { email: 'blocked@example.com', reason: 'MANUAL' })).status).toBe(201)
+    await stack.startWorker()
+    await waitUntil(async () => (await countSealed()) === 0, { describe: 'all emails have ended' })
+
+    expect(await readEmail(sent)).toMatchObject({ status: 'SENT', reason: null })
+    expect(await readEmail(refused)).toMatchObject({ status: 'FAILED' })
+    expect(await readEmail(blocked)).toMatchObject({ status: 'SKIPPED', reason: expect.stringContaining('MANUAL') })
+    expect((await call('GET', `/emails/${erased.id}`)).status).toBe(404)
+    const mails = stack.inbox.mails.filter(({ subject }) => subject === 'Reset your password')
+    expect(mails.map(({ headers }) => headers['to'])).toEqual(['ada@xn--bcher-kva.example'])
+    expect(mails[0]?.html).toContain(resetUrl)
+
+    expect(await findSecret()).toEqual([])
+    expect(await listFilesWith(stack, secret)).toEqual([])
+    for (const program of [...stack.apis, ...stack.workers])
+      expect(program.stdout() + program.stderr()).not.toContain(secret)
+  })
+
+  test('who complained gets no more emails, also not from another template', async () => {
+    const email = await accept('grace@example.com')
+    await waitUntil(async () => (await readEmail(email)).status === 'SENT', { describe: 'the email is sent' })
+    const report = { email: 'grace@example.com', type: 'COMPLAINT' }
+    expect((await call('POST', '/mail-events', report)).status).toBe(202)
+    const { status, body } = await send('Grace@EXAMPLE.com')
+    expect([status, body.code]).toEqual([409, 'opted_out'])
+    expect(body.reason).toBe('COMPLAINED')
+  })
+})
+
+/**
+ * The files of the database and of the write-ahead log that contain the text: also what was deleted, and what is in an
+ * index. They are those of the server of the tests, on this machine.
+ */
+async function listFilesWith({ database }: Stack, text: string): Promise<string[]> {
+  await database.pool.query('checkpoint')
+  const { rows } = await database.pool.query<{ directory: string; oid: number }>(
+    `select setting as directory, oid from pg_settings, pg_database where name = 'data_directory' and datname = current_database()`,
+  )
+  const { directory = '', oid = 0 } = rows[0] ?? {}
+  const folders = [join(directory, 'base', String(oid)), join(directory, 'pg_wal')]
+  const entries = await Promise.all(folders.map((folder) => readdir(folder, { withFileTypes: true })))
+  const files = entries.flat().filter((entry) => entry.isFile())
+  expect(files.length).toBeGreaterThan(100)
+  const found: string[] = []
+  for (const { parentPath, name } of files) {
+    // The server removes files meanwhile.
+    const content = await readFile(join(parentPath, name)).catch(() => undefined)
+    if (content?.includes(text)) found.push(name)
+  }
+  return found
+}
