@@ -117,7 +117,7 @@ test('bodies of maximum size with deep nesting or many values are rejected', asy
 test('a route with a body rejects everything that is not an object', async () => {
   for (const raw of ['null', '[]', '', '"text"', '42', 'true', '[1]', '[{}]']) {
     const withBody = (await sendEverywhere(raw)).filter(({ isBodyless, route }) => {
-      const needsBody = !/\/(preview|retry|redeliver|opt-out)$/.test(route) || !['null', ''].includes(raw)
+      const needsBody = !/\/(preview|retry|redeliver|opt-out|test)$/.test(route) || !['null', ''].includes(raw)
       return !isBodyless && needsBody
     })
     for (const { response } of withBody) expectError(response, 400, 'The body must be a JSON object')
@@ -132,7 +132,7 @@ test('a route without a body accepts only empty bodies, in every form', async ()
   }
   for (const raw of ['"text"', '42', 'true', '[1]', '[{}]']) {
     const responses = await bodyless(raw)
-    expect(responses).toHaveLength(12)
+    expect(responses).toHaveLength(11)
     for (const { response } of responses) expectError(response, 400, 'The body must be a JSON object')
   }
 })

@@ -37,7 +37,7 @@ const OpenApiDocument = z
   .record(z.string(), z.unknown())
   .meta({ id: 'OpenApiDocument', description: 'A document as defined by OpenAPI 3.1 or 3.0.' })
 
-const DocumentQuery = z.object({
+const DocumentQuery = z.strictObject({
   version: z
     .enum(['3.1', '3.0'])
     .default('3.1')

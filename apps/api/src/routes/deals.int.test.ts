@@ -47,6 +47,7 @@ test('POST /deals: the specified fields, OPEN in the first stage', async () => {
     ['ownerId', null],
     ['expectedCloseOn', null],
     ['lostReason', null],
+    ['customFieldValues', {}],
     ['contactErasedAt', null],
     ['createdAt', aTimestamp],
     ['updatedAt', aTimestamp],

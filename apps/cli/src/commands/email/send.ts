@@ -8,7 +8,7 @@ export const emailSend = defineCommand({
   positionals: ['template', 'to', 'data'],
   isLastRepeated: true,
   options: z.strictObject({
-    template: IdOption('tpl').meta(option('<tpl_…>', 'The template')),
+    template: IdOption('tpl').meta(option('<template>', 'The template')),
     to: z
       .string()
       .min(1, 'must not be empty')
