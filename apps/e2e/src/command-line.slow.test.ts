@@ -245,7 +245,7 @@ test('listen --after fails for an unknown event', async () => {
 test('queue shows the pending work and the workers', async () => {
   const { code, stdout } = await run(operatorEnv(), 'queue')
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^queue +waiting +published +active +failed +oldest\nwebhooks +0 +0 +0 +0 +–\n/)
+  expect(stdout).toMatch(/^queue +waiting +published +active +failed +oldest\nwebhooks +0 +0 +0 +\d +–\n/)
   expect(stdout).toMatch(/^Workers +1 on \S+$/m)
   expect(stdout).not.toContain('\u001b')
 
