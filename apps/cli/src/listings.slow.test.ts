@@ -39,7 +39,7 @@ test('key list prints all keys of the workspace, and no secret', async () => {
   for (let count = 0; count < 101; count++) keys.push(await create(`Site ${count}`))
   const foreign = await create('Other', other)
   const printed = await run(keyList, { workspace: ctx.workspaceId, json: false })
-  expect(printed.split('\n')[0]).toMatch(/^id +key +role +last used +expires +name$/)
+  expect(printed.split('\n')[0]).toMatch(/^id +key +role +rights +last used +expires +name$/)
   expect(
     printed
       .split('\n')

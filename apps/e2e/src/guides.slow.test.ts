@@ -51,7 +51,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     '{"path":"filter.any.1.field","message":"unknown field \\"compny\\" (did you mean \\"company\\"?)"}\nradia@example.com\n',
   ],
   deals: [
-    /"OPEN"\n\{[^}]*"valueCents": 1700000,[^}]*"weightedValueCents": 680000,[^}]*\}\n\["WON",true\]\n2\n"Price"\n1\n\{\n  "won": 0,[^}]*\}\n"WON"\n"WON"\n\["WON",900000,""\]\n"Call Hedy back"\ntrue\n/,
+    /"OPEN"\n\{[^}]*"valueCents": 1700000,[^}]*"weightedValueCents": 680000,[^}]*\}\n\["WON",true\]\n2\n"Price"\n1\n"DEAL"\n\{"seats":25\}\n1\n\{\n  "won": 0,[^}]*\}\n"WON"\n"WON"\n\["WON",900000,""\]\n"Call Hedy back"\ntrue\n/,
   ],
   emails: [/verify\/x[^]+\ntrue\n/, '["opted_out",', '["SENT","REQUEST",1]'],
   forms: [
