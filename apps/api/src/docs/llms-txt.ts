@@ -16,7 +16,7 @@ ${links.join('\n')}
 
 ## API
 
-- [OpenAPI 3.1 document](${publicUrl}/openapi.json): Every operation, with schemas, examples and required roles.
+- [OpenAPI 3.1 document](${publicUrl}/openapi.json): Every operation, with schemas, examples and required roles. With ?version=3.0 for generators that cannot read 3.1.
 - [API reference](${publicUrl}/docs/reference): The same as a web page, which needs JavaScript.
 
 ## Optional

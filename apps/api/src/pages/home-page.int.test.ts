@@ -13,7 +13,7 @@ test.each(['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', ''])('GET / for "
   for (const line of ['Status: ready', 'Server: up', 'PostgreSQL: up', 'Redis: not used'])
     expect(page.text).toContain(line)
   const links = [...page.text.matchAll(/href="([^"]+)"/g)].map(([, href = '']) => href)
-  expect(links).toEqual(['docs/', 'docs/reference', 'openapi.json'])
+  expect(links).toEqual(['docs/', 'docs/reference', 'openapi.json', 'openapi.json?version=3.0'])
   for (const link of links) expect((await api.call('GET', `/${link}`)).status).toBe(200)
 })
 

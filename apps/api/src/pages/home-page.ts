@@ -11,7 +11,7 @@ const template =
 <ul>
 <li><a href="docs/">Guides</a>: your first requests, authentication, errors, paging, limits, idempotency, webhooks, contacts, forms, newsletters, templates, consent</li>
 <li><a href="docs/reference">API reference</a>: every operation</li>
-<li><a href="openapi.json">openapi.json</a>: the same as OpenAPI 3.1</li>
+<li><a href="openapi.json">openapi.json</a>: the same as OpenAPI 3.1, or <a href="openapi.json?version=3.0">3.0</a></li>
 </ul>
 <p><strong>Status: {{ status }}</strong>, version {{ version }}</p>
 <ul>
