@@ -138,7 +138,7 @@ export async function changeKey(story: Story, former: { SECRET_KEY_PREVIOUS?: st
   return { status: 200 }
 }
 
-/** What stands against any address, and until when it can be undone. */
+/** The suppressions of any address, and until when it can be undone. */
 export async function readRows({ api, workspace }: Story): Promise<string> {
   const text = `select id, undoable_until from suppressions where workspace_id = $1 order by id`
   return JSON.stringify(await api.query(text, [uuidOf(workspace.id as WorkspaceId)]))

@@ -23,7 +23,7 @@ const createLog = (steps: readonly Step[]): PersonLog => ({
   })),
 })
 
-/** Returns what stands against a mail at a moment, to the first address unless the other is named. */
+/** Returns what forbids a mail at a moment, to the first address unless the other is named. */
 function against(log: PersonLog, { at = 1_000, address = a, list = 'A' } = {}): string[] {
   const observations = [{ what: 'mail', address, list, at, notBefore: at }]
   return judge({ ...log, observations }, lists)

@@ -20,7 +20,7 @@ import {
 
 export interface Violation {
   observed: Observation
-  /** What stands against it. */
+  /** What forbids it. */
   no: No
   /** The request whose response is wrong, if it is a response. */
   answered?: Request

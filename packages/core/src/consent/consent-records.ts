@@ -133,7 +133,7 @@ async function readSubscriptions(ctx: Ctx, ids: readonly ContactId[]): Promise<M
   return new Map(rows.map((row) => [toKey(row), row]))
 }
 
-/** What stands against mail to an address; of one list, together with what stands for all. The strictest is not first. */
+/** The suppressions of an address; of one list, together with what stands for all. The strictest is not first. */
 export function listRows(records: ConsentRecords, email: string, listId?: ListId): SuppressionRow[] {
   if (records.rows.size === 0) return []
   const hash = records.hashOf(email)
@@ -141,7 +141,7 @@ export function listRows(records: ConsentRecords, email: string, listId?: ListId
   return [...records.rows.values()].filter((row) => row.emailHash === hash && covers(row))
 }
 
-/** Reads what stands against mail to an address, for a question that changes nothing. Default: for all lists. */
+/** Reads the suppressions of an address, for a question that changes nothing. Default: for all lists. */
 export async function readSuppressions(
   ctx: Ctx,
   { email, listId }: { email: string; listId?: ListId | 'any' | undefined },
@@ -151,7 +151,7 @@ export async function readSuppressions(
   return rows.filter(listId === undefined ? (row) => row.listId === null : coversList(listId))
 }
 
-/** Throws `opted_out` if anything stands against mails to an address that the person has not asked for; also for a list, if given. */
+/** Throws `opted_out` if a suppression forbids mails to an address that the person has not asked for; also for a list, if given. */
 export async function requireNotSuppressed(ctx: Ctx, email: string, listId?: ListId): Promise<void> {
   const rows = await readSuppressions(ctx, { email, listId })
   if (rows.length > 0) throw createSuppressedError(rows)

@@ -1,4 +1,4 @@
-/** The status of a subscription, from its own status and what stands against the address of its contact. */
+/** The status of a subscription, from its own status and the suppressions of the address of its contact. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { subscriptions } from '../db/schema/index.ts'
 import type { Timestamp } from '../kernel/validation.ts'

@@ -20,7 +20,7 @@ export type Reason = SuppressionRow['reason']
 export const isByPerson = ({ reason }: Pick<SuppressionRow, 'reason'>) =>
   reason === 'COMPLAINED' || reason === 'OPTED_OUT'
 
-/** Whether it stands against mail of this list. */
+/** Whether it forbids mail of this list. */
 export const coversList =
   (listId: ListId) =>
   (row: Pick<SuppressionRow, 'listId'>): boolean =>
@@ -35,10 +35,10 @@ export const byStrictness = (rows: Iterable<SuppressionRow>): SuppressionRow[] =
 
 const strictness = ({ reason }: SuppressionRow) => suppressionReasons.indexOf(reason)
 
-/** The error for an address that must not be mailed or subscribed, by what stands against it. */
+/** The error for an address that must not be mailed or subscribed, by its suppressions. */
 export function createSuppressedError(rows: readonly SuppressionRow[]): AppError {
   const [strictest] = byStrictness(rows)
-  if (!strictest) throw new Error('Nothing stands against the address')
+  if (!strictest) throw new Error('The address has no suppression')
   const remedy = isByPerson(strictest) ? 'only its owner can opt in again' : 'an admin can lift the suppression'
   return conflict('opted_out', `The address is suppressed (${strictest.reason}): ${remedy}`)
 }

@@ -24,7 +24,7 @@ import { findDataIssues } from './templates/variables.ts'
 /**
  * Accepts an email to one person: it is sent in the background, at most once. Throws `validation_error` for an unknown
  * template or recipient and for values that do not fit the template, `wrong_state` while the template is PAUSED,
- * `opted_out` if something stands against the address, and `quota_exceeded`.
+ * `opted_out` if the address is suppressed, and `quota_exceeded`.
  */
 export function createEmail(ctx: Ctx, input: EmailInput): Promise<EmailRecord> {
   return inRounds(ctx, async (ctx) => {

@@ -1,5 +1,5 @@
 /**
- * How a worker sends an email from a template, at most once: it claims the email, asks what stands against the address
+ * How a worker sends an email from a template, at most once: it claims the email, asks for suppressions of the address
  * that the contact has by then, sends, and records the outcome. A claim that ends in any other way makes it INTERRUPTED:
  * only the caller can send another one.
  */
@@ -32,7 +32,7 @@ export interface ClaimedEmail extends EmailRow {
   claim: Claim
 }
 
-/** `withdrawn`: something stands against the address by now, and the email was not sent. */
+/** `withdrawn`: the address is suppressed by now, and the email was not sent. */
 export type EmailOutcome = MailOutcome | { kind: 'withdrawn'; error: string }
 
 const minute = 60_000
@@ -40,7 +40,7 @@ const minute = 60_000
 const retryDelaysMs = [minute / 2, 5 * minute, 30 * minute, 180 * minute, 720 * minute] as const
 const maxAgeMs = 24 * 60 * minute
 
-/** Claims a PENDING email of an ACTIVE template, and skips it if something stands against its address. */
+/** Claims a PENDING email of an ACTIVE template, and skips it if its address is suppressed. */
 export function claimEmail(ctx: Ctx, claim: Claim): Promise<ClaimedEmail | undefined> {
   return inTransaction(ctx, async (ctx) => {
     const id = idOf('mai', claim.id)
@@ -97,7 +97,7 @@ async function readVersion(ctx: Ctx, { templateId, templateVersion }: EmailRow):
 
 /**
  * Whether an email that was claimed a while ago may still go: asks for the claim, for the address of the contact, and for
- * what stands against it. Returns the outcome if not.
+ * its suppressions. Returns the outcome if not.
  */
 export async function askAgain(
   ctx: Ctx,

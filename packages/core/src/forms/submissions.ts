@@ -111,7 +111,7 @@ async function saveSubmission(
 }
 
 /**
- * Creates the contact, or fills its empty properties, and locks it. A sign-up while a bounce or a block stands against
+ * Creates the contact, or fills its empty properties, and locks it. A sign-up while a bounce or a block suppresses
  * the address creates and fills none, as the link could not lift it: only the submission is stored.
  */
 async function findSubmitter(

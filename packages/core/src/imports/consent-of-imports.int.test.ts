@@ -1,7 +1,6 @@
 /**
- * Random files, with kills between their steps, changes of address, merges and deletions between them. A model keeps what
- * stands against each address, here or in a file. After each step, no address may be mailable against which anything
- * stands, and none that neither was mailable before nor is confirmed by the file.
+ * Random files, with kills between their steps, changes of address, merges and deletions between them. A model keeps the
+ * suppressions of each address, here or in a file. After each step, no address may be mailable that has one, and none that neither was mailable before nor is confirmed by the file.
  */
 import { createTestCtx, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { claimTestImport, queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'

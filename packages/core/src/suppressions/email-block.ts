@@ -14,7 +14,7 @@ export type BlockingReason = Exclude<Reason, 'OPTED_OUT'>
 const blocks = (row: SuppressionRow): row is SuppressionRow & { reason: BlockingReason } =>
   row.listId === null && row.reason !== 'OPTED_OUT'
 
-/** Returns what stands against emails to the address, the strictest first; undefined if nothing does. */
+/** Returns the strictest reason for which emails to the address are stopped; undefined if there is none. */
 export async function findEmailBlock(ctx: Ctx, email: string): Promise<BlockingReason | undefined> {
   const [strictest] = byStrictness(await readSuppressions(ctx, { email })).filter(blocks)
   return strictest?.reason

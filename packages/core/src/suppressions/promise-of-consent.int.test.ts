@@ -1,6 +1,6 @@
 /**
- * Random orders of everything that subscribes, unsubscribes and suppresses. A model keeps what stands against each
- * address; after each step, no address may be mailable against which anything stands, or that is still to be asked.
+ * Random orders of everything that subscribes, unsubscribes and suppresses. A model keeps the suppressions of each
+ * address; after each step, no address may be mailable that has one, or that is still to be asked.
  */
 import {
   agree,

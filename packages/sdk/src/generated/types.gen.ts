@@ -1864,7 +1864,7 @@ export type Email = {
      */
     ground: 'REQUEST' | 'CONTRACT' | 'SECURITY' | 'LEGAL';
     /**
-     * `PENDING`: it waits, or is being sent. `SENT`: the mail server accepted it. `FAILED`: refused, or not rendered. `INTERRUPTED`: it may have been sent, and is not sent again. `SKIPPED`: something stands against the address by now.
+     * `PENDING`: it waits, or is being sent. `SENT`: the mail server accepted it. `FAILED`: refused, or not rendered. `INTERRUPTED`: it may have been sent, and is not sent again. `SKIPPED`: the address is suppressed by now.
      */
     status: 'PENDING' | 'SENT' | 'FAILED' | 'INTERRUPTED' | 'SKIPPED';
     /**
@@ -3608,7 +3608,7 @@ export type PersonExport = {
      */
     campaigns: Array<ReceivedCampaign>;
     /**
-     * What stands against mails to the address of the contact.
+     * The suppressions of the address of the contact.
      */
     suppressions: Array<Suppression>;
     /**

@@ -1,4 +1,4 @@
-/** What stands against mail to an address, as a model beside the database keeps it. */
+/** The suppressions of an address, as a model beside the database keeps them. */
 import type { ListId } from '@rapport/core/kernel/ids.ts'
 
 /** Every list, also those to come; an address that bounces; a block by the operator; or one list. */
@@ -84,7 +84,7 @@ const share =
     model.against.set(to, known)
   }
 
-/** Someone says that the person wants mail from a list, which holds unless anything stands against it. */
+/** Someone says that the person wants mail from a list, which holds unless a suppression forbids it. */
 export const agree =
   (email: string, listId: ListId): Effect =>
   ({ unasked, removed }) => {
@@ -169,7 +169,7 @@ export const forget =
     }
   }
 
-/** Returns what stands against these subscriptions. */
+/** Returns the suppressions for these subscriptions. */
 export const findBroken = (model: ConsentModel, mailable: readonly { email: string; listId: ListId }[]): string[] =>
   mailable.flatMap(({ email, listId }) => {
     const said = (['all', 'bounce', 'block', listId] as const).filter((scope) => saidOf(model, email).has(scope))

@@ -56,7 +56,7 @@ export const suppressionReasons = ['COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL
 export const suppressionSources = ['MAIL_EVENT', 'LINK', 'API', 'IMPORT'] as const
 
 /**
- * What stands against mail to an address. A row is one statement, and outlives every contact. COMPLAINED and OPTED_OUT
+ * Suppressions of addresses. A row is one statement, and outlives every contact. COMPLAINED and OPTED_OUT
  * are the person's own word, also through an operator (source API) or a file; BOUNCED is a mail server's, MANUAL the
  * operator's block. Only OPTED_OUT can be of one list.
  */

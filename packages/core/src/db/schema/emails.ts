@@ -7,7 +7,7 @@
  * |             | PENDING              | refused for now: it waits for the next of at most five repetitions           |
  * | SENT        | PENDING, INTERRUPTED | accepted by the mail server                                                  |
  * | FAILED      | PENDING, INTERRUPTED | refused, or could not be rendered                                            |
- * | SKIPPED     | PENDING, INTERRUPTED | something stands against the address of the contact by now                   |
+ * | SKIPPED     | PENDING, INTERRUPTED | the address of the contact is suppressed by now                              |
  * | INTERRUPTED | PENDING              | may have been sent: ambiguous response, crash, restored backup               |
  */
 import { sql } from 'drizzle-orm'

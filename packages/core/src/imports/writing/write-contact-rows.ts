@@ -150,7 +150,7 @@ interface ImportOfList extends ClaimedImport {
 
 /**
  * Confirms contacts that have consented elsewhere, even if the operator removed them. One that opted out, or whose
- * address anything stands against, stays as it is, also if the row is lost. Returns the contacts that are confirmed then.
+ * address is suppressed, stays as it is, also if the row is lost. Returns the contacts that are confirmed then.
  */
 function confirmPeople(ctx: Ctx, claimed: ImportOfList, { records, people }: Recorded): Set<string> {
   const { id, actorId, listId } = claimed

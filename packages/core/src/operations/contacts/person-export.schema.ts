@@ -28,7 +28,7 @@ export const exportSections: readonly ExportSection[] = [
 const descriptions: Record<string, string> = {
   submissions: 'What the contact submitted to forms.',
   subscriptions: 'The subscriptions with their proofs of consent.',
-  suppressions: 'What stands against mails to the address of the contact.',
+  suppressions: 'The suppressions of the address of the contact.',
   formerIds: 'The ids of contacts that were merged into this contact.',
   formerExternalIds: 'The external ids of contacts that were merged into this contact, and that still find it.',
   templateEmails:
