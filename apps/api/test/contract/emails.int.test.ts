@@ -121,6 +121,15 @@ test.each<[wrong: string, changes: Json, path: string]>([
   expect(response.body['issues']).toMatchObject([{ path }])
 })
 
+test.each<[string, Json]>([
+  ['no key', {}],
+  ['two keys', { email: 'ada@example.com', externalId: 'user_1' }],
+])('a recipient with %s is a 400 that names the three', async (_case, to) => {
+  const response = await call('POST', '/emails', { templateId: await createTemplate(), to, data })
+  const message = 'must be an object with exactly one of contactId, externalId and email'
+  expect(expectError(response, 400).issues).toEqual([{ path: 'to', message }])
+})
+
 test('the template of another workspace is unknown', async () => {
   const templateId = await createTemplate()
   workspace = await api.signUp()

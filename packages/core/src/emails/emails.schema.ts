@@ -57,16 +57,19 @@ export const EmailRecord = z
 export type EmailRecord = z.output<typeof EmailRecord>
 
 const To = z
-  .union([
-    z.strictObject({ contactId: Id('con').describe('The contact who receives the email.') }),
-    z.strictObject({ externalId: ExternalId.describe('The external id of the contact who receives the email.') }),
-    z.strictObject({
-      email: NewContact.shape.email.describe('The address. The contact with it is found, or created.'),
-      firstName: NewContact.shape.firstName.optional(),
-      lastName: NewContact.shape.lastName.optional(),
-      locale: NewContact.shape.locale.optional(),
-    }),
-  ])
+  .union(
+    [
+      z.strictObject({ contactId: Id('con').describe('The contact who receives the email.') }),
+      z.strictObject({ externalId: ExternalId.describe('The external id of the contact who receives the email.') }),
+      z.strictObject({
+        email: NewContact.shape.email.describe('The address. The contact with it is found, or created.'),
+        firstName: NewContact.shape.firstName.optional(),
+        lastName: NewContact.shape.lastName.optional(),
+        locale: NewContact.shape.locale.optional(),
+      }),
+    ],
+    'must be an object with exactly one of contactId, externalId and email',
+  )
   .describe(
     'The one recipient: `contactId`, `externalId`, or `email`, which finds the contact or creates it, and fills what is empty.',
   )
