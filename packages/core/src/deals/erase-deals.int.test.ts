@@ -3,6 +3,7 @@ import { and, asc, eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { listActivity } from '../contacts/list-activity.ts'
 import { ActivityQuery } from '../contacts/contacts.schema.ts'
+import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { events } from '../db/schema/index.ts'
 import { type ContactId, type DealId, newId, uuidOf } from '../kernel/ids.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
@@ -84,10 +85,14 @@ test.each([
   [{ changed: ['name'] }, 1],
   [{ changed: ['valueCents', 'contactErasedAt'], status: { eq: 'WON' as const } }, 1],
   [{ status: { eq: 'WON' as const } }, 1],
-  [{ changed: ['valueCents'] }, 0],
+  [{ changed: ['customFieldValues.note'] }, 1],
+  [{ changed: ['customFieldValues'], status: { eq: 'WON' as const } }, 1],
+  [{ changed: ['valueCents', 'customFieldValues.seats'] }, 0],
 ])('the update of a deal by an erasure reaches a webhook with the filter %j', async (filter, count) => {
+  for (const [key, type] of [['note', 'TEXT'] as const, ['seats', 'NUMBER'] as const])
+    await createCustomField(ctx, { object: 'DEAL', key, label: key, type, options: [] })
   const { id, contactId } = await createDealOf((await createTestContact(ctx)).id)
-  await updateDeal(ctx, id, { status: 'WON' })
+  await updateDeal(ctx, id, { status: 'WON', customFieldValues: { note: 'Ada', seats: 3 } })
   const webhook = await createTestWebhook(ctx, { eventTypes: ['deal.updated'], filter })
   await erase(contactId)
   const { data } = await listDeliveries(ctx, webhook.id, DeliveryQuery.parse({}))

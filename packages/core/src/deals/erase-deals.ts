@@ -4,6 +4,7 @@ import { withoutTexts } from '../custom-fields/without-texts.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { deals } from '../db/schema/index.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
+import type { Update } from '../events/changes.ts'
 import { emitErasures, emitMany } from '../events/emit.ts'
 import { redactEventsOfDeals } from '../events/redact-events.ts'
 import type { ContactId } from '../kernel/ids.ts'
@@ -12,6 +13,7 @@ import { isAmongFirst } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { dealDeleted, dealUpdated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
+import type { Deal } from './deals.schema.ts'
 
 /**
  * Deletes the OPEN deals of a locked contact that is erased, and empties the others of the person: what the workspace has
@@ -21,8 +23,7 @@ export async function eraseDealsOfContact(ctx: Ctx, contactId: ContactId): Promi
   await deleteOpenDeals(ctx, contactId)
   await changeWithEvents({
     changeBatch: (limit) => emptyNextDeals(ctx, { contactId, limit }),
-    emit: async (rows) =>
-      await emitErasures(ctx, dealUpdated, { records: rows.map(toDeal), changed: ['name', 'contactErasedAt'] }),
+    emit: async (erasures) => await emitErasures(ctx, dealUpdated, erasures),
   })
 }
 
@@ -44,19 +45,19 @@ async function deleteOpenDeals(ctx: Ctx, contactId: ContactId): Promise<void> {
 async function emptyNextDeals(
   ctx: Ctx,
   { contactId, limit }: { contactId: ContactId; limit: number },
-): Promise<readonly DealRow[]> {
+): Promise<readonly Update<Deal>[]> {
   const ofWorkspace = eq(deals.workspaceId, ctx.workspaceId)
   const found = await ctx.db
-    .select({ id: deals.id, formerContactIds: deals.formerContactIds })
+    .select()
     .from(deals)
     .where(and(ofWorkspace, eq(deals.contactId, contactId), isNull(deals.contactErasedAt)))
     .limit(limit)
   if (found.length === 0) return []
   await redactFormerEvents(ctx, found)
   const now = timestampNow()
-  const ids = found.map(({ id }) => id)
+  const formerById = new Map(found.map((row) => [row.id, row]))
   const customFieldValues = await withoutTexts(ctx, 'DEAL', deals.customFieldValues)
-  return await ctx.db
+  const emptied = await ctx.db
     .update(deals)
     .set({
       name: '',
@@ -65,8 +66,9 @@ async function emptyNextDeals(
       contactErasedAt: now,
       updatedAt: timeAtLeast(deals.updatedAt, now),
     })
-    .where(and(ofWorkspace, inArray(deals.id, ids)))
+    .where(and(ofWorkspace, inArray(deals.id, [...formerById.keys()])))
     .returning()
+  return emptied.map((row) => ({ before: toDeal(formerById.get(row.id) ?? row), after: toDeal(row) }))
 }
 
 /** Redacts the events of deals from before they came to the contact. The worker redacts its timeline: see `erase-contact.ts`. */

@@ -68,16 +68,20 @@ export async function emitUpdates<Data extends EventSubject>(
   )
 }
 
-/** Emits the event of each record that lost these fields because its person was erased, without the former values. */
+/** Emits the event of each update that an erasure made, without the former values: they may name the person. */
 export async function emitErasures<Data extends EventSubject>(
   ctx: Ctx,
   { type }: EventDefinition<Updated<Data>>,
-  { records, changed }: { records: readonly NoInfer<Data>[]; changed: readonly (keyof Data & string)[] },
+  updates: readonly NoInfer<Update<Data>>[],
 ): Promise<void> {
   await emitRecords(
     ctx,
     type,
-    records.map((record) => ({ data: { ...record, changes: null }, changed, origin: ctx })),
+    updates.map((update) => ({
+      data: { ...update.after, changes: null },
+      changed: toUpdated(update).changed,
+      origin: ctx,
+    })),
   )
 }
 
