@@ -134,6 +134,12 @@ test('the help lists all commands, and the help of a command lists all its optio
   }
 })
 
+test('key create reads rights with spaces around the commas', async () => {
+  const words = ['key', 'create', '--name', 'Site', '--workspace', 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b']
+  const parsed = await parseCommandLine(commands, [...words, '--rights', 'contacts.* , -contacts.export'])
+  expect(parsed).toMatchObject({ options: { rights: ['contacts.*', '-contacts.export'] } })
+})
+
 test.each([
   ['key create --name Site --workspace x', '--workspace: must be the id of a workspace (wsp_ and 26'],
   [

@@ -15,7 +15,10 @@ const Expiry = z.preprocess((value) => {
 }, expiresAt)
 
 /** Separated by commas. */
-const RightsOption = z.preprocess((value) => (typeof value === 'string' ? value.split(',') : value), rights)
+const RightsOption = z.preprocess(
+  (value) => (typeof value === 'string' ? value.split(',').map((right) => right.trim()) : value),
+  rights,
+)
 
 export const keyCreate = defineCommand({
   options: z.strictObject({
