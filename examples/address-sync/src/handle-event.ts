@@ -5,19 +5,12 @@ import type { Product } from './product.ts'
 export function handleEvent(product: Product, event: WebhookEvent): string {
   // A test of the webhook.
   if (event.type !== 'contact.updated') return `${event.type}: ignored`
-  const { data } = event
   // The contact was deleted before the event was sent.
-  if ('redacted' in data) return `${data.id}: deleted`
-  if (data.externalId === null || data.email === null) return `${data.id}: is no customer, or has no address`
-  // `changes` is null if it is very large. `data` has the new address in every case.
-  const { from = null, to = data.email } = data.changes?.email ?? {}
-  const change = {
-    eventId: event.id,
-    customerId: data.externalId,
-    from,
-    to: to ?? data.email,
-    updatedAt: data.updatedAt,
-  }
-  if (!product.changeAddress(change)) return `${change.customerId}: unchanged`
-  return `${change.customerId}: ${from ?? 'unknown'} → ${change.to}`
+  if ('redacted' in event.data) return `${event.data.id}: deleted`
+  const { id, externalId: customerId, email: to, updatedAt, changes } = event.data
+  if (customerId === null) return `${id}: is no customer`
+  // `changes` is null if it is very large.
+  const from = changes?.email?.from ?? null
+  if (!product.changeAddress({ eventId: event.id, customerId, from, to, updatedAt })) return `${customerId}: unchanged`
+  return `${customerId}: ${from ?? 'unknown'} → ${to}`
 }
