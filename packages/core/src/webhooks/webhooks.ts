@@ -126,9 +126,7 @@ export async function saveWebhook(
   })
 }
 
-/**
- * Disables all webhooks of the workspace. After the caller's commit, workers take no more of their deliveries.
- */
+/** Disables all webhooks of the workspace. After the caller's commit, workers take no more of their deliveries. */
 export async function disableWebhooks(ctx: Ctx): Promise<void> {
   await disableAll(ctx, undefined, null)
 }

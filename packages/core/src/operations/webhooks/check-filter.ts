@@ -123,16 +123,10 @@ async function inEach(
   return shared ?? []
 }
 
-const byType = new Map<EventType, Fields>()
-
 function fieldsOf(type: EventType): Fields {
-  const known = byType.get(type)
-  if (known) return known
   const { schema } = eventDefinitions[type]
   const shape = schema instanceof z.ZodObject ? (schema.shape as Record<string, z.ZodType>) : {}
-  const fields = new Map(Object.entries(shape))
-  byType.set(type, fields)
-  return fields
+  return new Map(Object.entries(shape))
 }
 
 /** Whether the values of a field are texts, numbers, booleans or null. */
