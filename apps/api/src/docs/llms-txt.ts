@@ -16,7 +16,7 @@ ${links.join('\n')}
 
 ## API
 
-- [OpenAPI 3.1 document](${publicUrl}/openapi.json): Every operation, with schemas, examples and required roles. With ?version=3.0 for generators that cannot read 3.1.
+- [OpenAPI 3.1 document](${publicUrl}/openapi.json): Every operation, with schemas, examples, required roles and rights. For programs that read only OpenAPI 3.0, add \`?version=3.0\`.
 - [API reference](${publicUrl}/docs/reference): The same as a web page, which needs JavaScript.
 
 ## Optional
