@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { type CustomFieldId, uuidOf } from '../kernel/ids.ts'
@@ -8,6 +8,7 @@ import { contacts, type CustomFieldObject, customFields, deals } from '../db/sch
 type TableWithValues = AnyPgTable & Record<'workspaceId' | 'id' | 'customFieldValues', AnyPgColumn>
 
 const tables: Record<CustomFieldObject, TableWithValues> = { CONTACT: contacts, DEAL: deals }
+const contactIds: Record<CustomFieldObject, AnyPgColumn> = { CONTACT: contacts.id, DEAL: deals.contactId }
 
 const batchSize = 1_000
 
@@ -28,13 +29,20 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
     const step = db.select({ id: table.id }).from(table).where(next).orderBy(table.id).limit(batchSize).as('step')
     const [last] = await db.select({ id: sql<string | null>`max(${step.id}::text)` }).from(step)
     if (!last || last.id === null) return undefined
-    // The lock order of all writers; it prevents deadlocks.
-    const locked = db
-      .select({ id: table.id })
-      .from(table)
-      .where(and(next, sql`${table.id} <= ${last.id}::uuid`, hasValue(table, field.key)))
-      .orderBy(table.id)
+    const batch = and(next, sql`${table.id} <= ${last.id}::uuid`, hasValue(table, field.key))
+    // The lock order of all writers, which prevents deadlocks: contacts before their records, both in the order of their ids.
+    await db
+      .select({ id: contacts.id })
+      .from(contacts)
+      .where(
+        and(
+          eq(contacts.workspaceId, ctx.workspaceId),
+          inArray(contacts.id, db.select({ id: contactIds[field.object] }).from(table).where(batch)),
+        ),
+      )
+      .orderBy(contacts.id)
       .for('no key update')
+    const locked = db.select({ id: table.id }).from(table).where(batch).orderBy(table.id).for('no key update')
     await db.execute(sql`
       with locked as (${locked})
       update ${table} c set custom_field_values = c.custom_field_values - ${field.key}::text

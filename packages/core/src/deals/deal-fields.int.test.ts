@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm'
+import { asc, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readContact } from '../contacts/read-contact.ts'
 import { updateContact } from '../contacts/update-contact.ts'
@@ -227,6 +227,28 @@ test('a value that is written while its field is deleted is cleared', async () =
   await writing.commit()
   await clearing
   expect((await readDeal(ctx, id)).customFieldValues).toEqual({ plan: 'pro', seats: 25, startsOn: '2026-12-01' })
+})
+
+test('a field is cleared while a contact with many deals is deleted', async () => {
+  const { id: contactId } = await createTestContact(ctx)
+  const made = await Promise.all(Array.from({ length: 60 }, () => createDeal({ note: 'short' }, contactId)))
+  // In a large table, PostgreSQL deletes the deals of a contact in no order of their ids.
+  await database.pool.query(`
+    insert into deals (workspace_id, id, pipeline_id, stage_id, contact_id)
+    select workspace_id, uuidv7(), pipeline_id, stage_id, uuidv7() from deals, generate_series(1, 200)`)
+  await database.pool.query('analyze deals')
+  await deleteCustomField(ctx, note.id)
+  const [, second] = made.map(({ id }) => uuidOf(id)).toSorted()
+  const writing = await openTransaction(ctx.db, (db) =>
+    db.execute(sql`select from deals where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${second} for update`),
+  )
+  const clearing = clear(note.id)
+  await waitUntilBlocked(database.db)
+  const deleting = deleteContact(ctx, contactId)
+  await waitUntilBlocked(database.db, 2)
+  await writing.commit()
+  await Promise.all([clearing, deleting])
+  expect((await listDeals(ctx, DealQuery.parse({ contactId }))).data).toEqual([])
 })
 
 test('planted texts are found nowhere after an erasure, also of a removed field', async () => {
