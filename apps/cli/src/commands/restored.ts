@@ -21,7 +21,7 @@ export const restored = defineCommand({
   ].join('\n'),
   async run(cli, { before, json }) {
     const counts = await withDatabase(cli, ({ db }) =>
-      interruptRestoredWork(db, before === undefined ? undefined : timestampAt(new Date(before))),
+      interruptRestoredWork(db, before === undefined ? undefined : timestampAt(before)),
     )
     cli.terminal.print(json ? JSON.stringify(counts) : formatInterruptedWork(counts))
     return exitCodes.success

@@ -133,7 +133,7 @@ export const timestampNow = () => timestampAt(Date.now())
 /** Converts a timestamp from PostgreSQL's format. Fast for UTC, which needs no `Date`. */
 export function timestampOf(text: string): Timestamp {
   const isUtc = text.endsWith('+00') && text[4] === '-' && text.length <= 26
-  if (!isUtc) return timestampAt(new Date(text))
+  if (!isUtc) return timestampAt(text)
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(3, '0')}Z` as Timestamp
 }
 

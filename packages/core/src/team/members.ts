@@ -14,18 +14,14 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { members, type Role, users } from '../db/schema/index.ts'
+import { members, users } from '../db/schema/index.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { selectContactsOfTasks, unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
-import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
 import type { Timestamp } from '../kernel/validation.ts'
+import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
 
-interface MemberRow {
-  id: UserId
-  email: string
-  name: string
-  role: Role
+interface MemberRow extends Member {
   createdAt: Timestamp
 }
 
@@ -33,12 +29,12 @@ interface MemberRow {
 export async function readMember(ctx: Ctx, userId: UserId): Promise<Member> {
   const [member] = await selectMembers(ctx).where(byUserId(ctx, userId))
   if (!member) throw notFound('User')
-  return toMember(member)
+  return member
 }
 
 /** Returns a page of the members. */
-export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Member>> {
-  const page = await readPage<MemberRow>(ctx, {
+export function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Member>> {
+  return readPage<MemberRow>(ctx, {
     name: 'members',
     query,
     ...byCreation<MemberRow>({ createdAt: members.createdAt, id: members.userId }),
@@ -48,7 +44,6 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
         .orderBy(...orderBy)
         .limit(limit),
   })
-  return { ...page, data: page.data.map(toMember) }
 }
 
 /**
@@ -61,19 +56,19 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
     requireRoleNotAboveOwn(ctx, role)
     const member = await lockMember(ctx, userId)
     if (role !== 'OWNER') await requireAnotherOwner(ctx, member)
-    if (role === member.role) return toMember(member)
+    if (role === member.role) return member
     await ctx.db.update(members).set({ role }).where(byUserId(ctx, userId))
     await lowerApiKeysByCreator(ctx, userId, role)
     await deleteInvitesByCreator(ctx, userId, role)
     await audit(ctx, 'member.changed', { subjectId: userId, before: member.role, role })
-    return toMember({ ...member, role })
+    return { ...member, role }
   })
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks and the owner of their deals. Their sessions in it, and the API keys
- * and invites that they created, are deleted, and the account too if this was its last workspace. Throws `wrong_state`
- * for the last OWNER.
+ * Removes a member from the workspace and clears the assignee of their tasks and the owner of their deals. Their
+ * sessions in it, and the API keys and invites that they created, are deleted, and the account too if this was its last
+ * workspace. Throws `wrong_state` for the last OWNER.
  */
 export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
   return inAccountTransaction(ctx, async (ctx) => {
@@ -130,8 +125,4 @@ function selectMembers(ctx: Ctx) {
 
 function byUserId(ctx: Ctx, userId: UserId) {
   return and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
-}
-
-function toMember(row: MemberRow): Member {
-  return row
 }

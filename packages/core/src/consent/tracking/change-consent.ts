@@ -38,7 +38,7 @@ export function deny(current: Consent, proof: TrackingProof): Consent {
   const rest = current.proofs.filter((one) => !isEnded(one))
   return {
     ...current,
-    ...setChoice(denied, 'DENIED', timestampAt(Date.parse(proof.at))),
+    ...setChoice(denied, 'DENIED', timestampAt(proof.at)),
     proofs: isNew ? [proof, ...rest].slice(0, maxProofs) : rest,
   }
 }

@@ -18,7 +18,7 @@ import {
 } from './tracking-consents.ts'
 import { liftTrackingDenials } from './tracking-denials.ts'
 import type { TrackedAction } from './tracking-level.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
 
 /** What a contact asks to grant and has not granted yet. */
 export async function readGrantScope(
@@ -66,7 +66,7 @@ export async function grantByLink(
 ): Promise<TrackedAction[]> {
   const { email } = contact
   const used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'> = {
-    confirmedAt: new Date().toISOString(),
+    confirmedAt: timestampNow(),
     confirmedFrom: ctx.address?.slice(0, 100) ?? null,
   }
   const current = (await findConsentRow(ctx, contact.id)) ?? noConsent

@@ -113,7 +113,7 @@ export function createProof(
     opens: source.opens,
     clicks: source.clicks,
     method: source.method,
-    at: new Date().toISOString(),
+    at: timestampNow(),
     email,
     address: isByContact ? (ctx.address?.slice(0, 100) ?? null) : null,
     formId: source.formId ?? null,
