@@ -141,7 +141,7 @@ export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId)
     restoreLostRows(ctx, records, contact)
     setSubscription(records, { ...state, ownStatus: 'REMOVED', ownStatusAt: records.now })
     await deriveStatuses(ctx, records)
-    // It would be asked for nothing, and counted as someone who waits.
+    // A confirmation that waits for the budget has nothing left to confirm, and would still be counted.
     await replaceWaitingMail(ctx, { kind: 'CONFIRMATION', contactId, listId })
   })
 }
