@@ -136,7 +136,7 @@ export const visitorMailStatuses = ['WAITING', 'WITHHELD', 'RELEASED', 'GIVEN_UP
  * | WITHHELD | WAITING           | the budget is used up                                                             |
  * | RELEASED | WAITING, WITHHELD | counted, in the transaction that enqueues the mail                                |
  * | GIVEN_UP | WAITING, WITHHELD | it has waited for 24 hours, its list was deleted, or a backup was restored        |
- * | REPLACED | all but RELEASED  | the contact was asked by a later mail, merged into another one, or erased         |
+ * | REPLACED | all but RELEASED  | a later mail asks the contact, or the contact or its subscription is gone         |
  */
 export const visitorMails = tenantTable(
   'visitor_mails',

@@ -59,7 +59,7 @@ export async function replaceWaitingMail(
 }
 
 const reasons = {
-  REPLACED: 'Replaced by a later email',
+  REPLACED: 'No longer needed: replaced by a later email, or its contact or subscription is gone',
   GIVEN_UP: 'Withheld: more emails than the budget of the workspace allowed were requested',
 }
 
