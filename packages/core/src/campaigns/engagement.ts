@@ -11,6 +11,7 @@ import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { Timestamp } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]
@@ -36,7 +37,7 @@ export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engage
   const [column, counter] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
   const { rowCount } = await ctx.db.execute(sql`
     with recorded as (
-      update campaign_recipients set ${column} = ${new Date().toISOString()}::timestamptz
+      update campaign_recipients set ${column} = ${timestampNow()}::timestamptz
       where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(recipient.campaignId)}
         and contact_id = ${uuidOf(recipient.contactId)} and ${column} is null
         and ${isInLiveWorkspace(sql`campaign_recipients.workspace_id`)}

@@ -91,7 +91,7 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
   await ctx.db.execute(sql`
     with skipped as (
       insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, ended_at)
-      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'SKIPPED', 'The campaign was canceled', ${new Date().toISOString()}::timestamptz
+      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'SKIPPED', 'The campaign was canceled', ${timestampNow()}::timestamptz
       from campaign_batches b cross join lateral unnest(b.contact_ids) as recipient (id)
       where b.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = ${batch.claim.id} and b.status = 'PENDING'
       on conflict (workspace_id, campaign_id, contact_id) do update

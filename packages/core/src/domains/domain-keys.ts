@@ -6,6 +6,7 @@ import { limitInTurns } from '../kernel/concurrency/limit-in-turns.ts'
 import { type Keys, seal, unseal } from '../kernel/crypto.ts'
 import type { DomainId } from '../kernel/ids.ts'
 import type { Ctx, Settings } from '../request/context.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
 /** How long the record of a replaced key must stay published: emails may be on their way, or be verified again. */
 export const formerKeyDays = 7
@@ -40,7 +41,7 @@ export function createFollowingKey(
 
 /** The next key signs from now on, the one before still verifies, and the following one is the next. */
 export function rotateKeys({ signing, next }: DomainKeys, following: DomainKey): DomainKeys {
-  const until = new Date(Date.now() + formerKeyDays * 24 * 60 * 60 * 1000).toISOString()
+  const until = timestampAt(Date.now() + formerKeyDays * 24 * 60 * 60 * 1000)
   return { signing: next, next: following, former: { ...signing, until } }
 }
 

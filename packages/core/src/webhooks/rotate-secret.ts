@@ -9,6 +9,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { newSecret } from './signature.ts'
 import { isLiveWebhook, readWebhook } from './webhooks.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
+import { timestampAt } from '../kernel/validation.ts'
 
 const formerSecretLifetimeMs = 24 * 60 * 60 * 1000
 const maxFormerSecrets = 5
@@ -18,7 +19,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')
     if (!current) throw notFound('Webhook')
-    const until = new Date(Date.now() + formerSecretLifetimeMs).toISOString()
+    const until = timestampAt(Date.now() + formerSecretLifetimeMs)
     const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
       .filter((former) => new Date(former.until).getTime() > Date.now())
       // A secret that cannot be unsealed, because its SECRET_KEY was lost, must not prevent the rotation.
