@@ -56,6 +56,8 @@ export const EmailRecord = z
   })
 export type EmailRecord = z.output<typeof EmailRecord>
 
+const oneOfThree = 'must be an object with exactly one of contactId, externalId and email'
+
 const To = z
   .union(
     [
@@ -68,7 +70,10 @@ const To = z
         locale: NewContact.shape.locale.optional(),
       }),
     ],
-    'must be an object with exactly one of contactId, externalId and email',
+    {
+      // Without a recipient, the field is required as any other is.
+      error: ({ input }) => (input === undefined ? undefined : oneOfThree),
+    },
   )
   .describe(
     'The one recipient: `contactId`, `externalId`, or `email`, which finds the contact or creates it, and fills what is empty.',
