@@ -4,7 +4,7 @@ import { sourceLength } from '../contacts/contacts.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { findOrCreateContact, lockMatchingContact } from '../contacts/upsert-contact.ts'
 import { emails, templates, templateVersions } from '../db/schema/index.ts'
-import { conflict, invalidField, invalidFields } from '../kernel/errors.ts'
+import { conflict, invalidField } from '../kernel/errors.ts'
 import { seal } from '../kernel/crypto.ts'
 import { type ContactId, newId, type TemplateId } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
@@ -19,7 +19,7 @@ import { requireTemplateSender } from './email-sender.ts'
 import { type EmailRow, toEmail } from './email-record.ts'
 import { emailsPerAddress, requireEmailQuotas } from './email-quotas.ts'
 import type { EmailInput, EmailRecord } from './emails.schema.ts'
-import { findDataIssues } from './templates/variables.ts'
+import { checkData } from './templates/variables.ts'
 
 /**
  * Accepts an email to one person: it is sent in the background, at most once. Throws `validation_error` for an unknown
@@ -37,8 +37,7 @@ export function createEmail(ctx: Ctx, input: EmailInput): Promise<EmailRecord> {
 /** Inserts a PENDING email, whose work the caller enqueues in the same transaction. */
 export async function insertEmail(ctx: Ctx, { templateId, to, data, tags }: EmailInput): Promise<EmailRow> {
   const template = await lockForSending(ctx, templateId)
-  const issues = findDataIssues(template.variables, data)
-  if (issues.length > 0) throw invalidFields(issues)
+  checkData(template.variables, data)
   if (template.status === 'PAUSED')
     throw conflict('wrong_state', `The template is PAUSED${template.pauseReason ? `: ${template.pauseReason}` : ''}`)
   await requireVerifiedOwner(ctx)

@@ -3,7 +3,7 @@ import { type Recipient, toRecipient } from '../campaigns/recipient.ts'
 import { createExampleRecipient } from '../campaigns/templates/example-recipient.ts'
 import { renderMails, renderPreview } from '../campaigns/templates/rendering.ts'
 import type { EmailValues, Ground, TemplateFault } from '../campaigns/templates/template-sources.ts'
-import { AppError, invalidFields } from '../kernel/errors.ts'
+import { AppError } from '../kernel/errors.ts'
 import type { TemplateId } from '../kernel/ids.ts'
 import { unseal } from '../kernel/crypto.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
@@ -14,7 +14,7 @@ import { type EmailSender, readEmailSender } from './email-sender.ts'
 import type { ClaimedEmail } from './send-email.ts'
 import { readTemplate } from './templates/templates.ts'
 import type { TemplatePreview, TemplatePreviewInput } from './templates/templates.schema.ts'
-import { type EmailData, findDataIssues, toExamples, toValues } from './templates/variables.ts'
+import { checkData, type EmailData, toExamples, toValues } from './templates/variables.ts'
 
 /**
  * Renders an email for the contact as it is now, with the values and the version that were accepted. No link is wrapped,
@@ -80,8 +80,7 @@ export async function previewTemplate(
 ): Promise<TemplatePreview> {
   const template = await readTemplate(ctx, id)
   const { subject, html, text, variables } = template
-  const issues = data ? findDataIssues(variables, data) : []
-  if (issues.length > 0) throw invalidFields(issues)
+  if (data) checkData(variables, data)
   const to = contactId ? toRecipient(await findReferencedContact(ctx, contactId)) : await createExampleRecipient(ctx)
   const sender = await readEmailSender(ctx, template)
   const values = toTemplateValues(sender, {

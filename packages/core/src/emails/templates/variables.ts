@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { grounds, type StoredVariable, variableTypes } from '../../db/schema/index.ts'
 import type { TemplateNames } from '../../campaigns/templates/known-variables.ts'
-import { type Issue, invalidFields } from '../../kernel/errors.ts'
-import { exceedsSize } from '../../kernel/stored-size.ts'
-import { suggestNear } from '../../kernel/suggestion.ts'
+import { type Issue, invalidFields, limitIssues } from '../../kernel/errors.ts'
+import { requireSize } from '../../kernel/stored-size.ts'
+import { suggestForEach } from '../../kernel/suggestion.ts'
 import { Verbatim, SingleLine, TimestampInput } from '../../kernel/validation.ts'
 
 const maxItems = 200
@@ -90,25 +90,26 @@ export type EmailData = Record<string, unknown>
 
 const maxDataBytes = 16_384
 
-/** Finds what is wrong with the values of an email: a missing, unknown or ill-typed one is `data.<name>`. */
-export function findDataIssues(variables: readonly StoredVariable[], data: EmailData): Issue[] {
-  const declared = new Map(variables.map((variable) => [variable.name, variable]))
-  const unknown = Object.keys(data).filter((name) => !declared.has(name))
-  const issues = unknown.map((name) => ({ path: `data.${name}`, message: describeUnknown(name, declared.keys()) }))
+/** Throws `validation_error` if a value of an email is missing, unknown or ill-typed, at `data.<name>`. */
+export function checkData(variables: readonly StoredVariable[], data: EmailData): void {
+  const issues = findIssues(variables, data)
+  if (issues.length > 0) throw invalidFields(limitIssues(issues))
+  requireSize('data', data, { maxBytes: maxDataBytes })
+}
+
+function findIssues(variables: readonly StoredVariable[], data: EmailData): Issue[] {
+  const declared = variables.map(({ name }) => name)
+  const names = new Set(declared)
+  const unknown = Object.keys(data).filter((name) => !names.has(name))
+  const messages = suggestForEach('is not declared by the template', unknown, declared)
+  const issues = unknown.map((name, index) => ({ path: `data.${name}`, message: messages[index] ?? '' }))
   for (const { name, type, required } of variables) {
     const value = Object.hasOwn(data, name) ? (data[name] ?? null) : null
     const { schema, message } = valuesOfType[type]
     if (value === null && required) issues.push({ path: `data.${name}`, message: 'is required' })
     else if (value !== null && !schema.safeParse(value).success) issues.push({ path: `data.${name}`, message })
   }
-  if (issues.length === 0 && exceedsSize(data, { maxBytes: maxDataBytes }))
-    issues.push({ path: 'data', message: `must have at most ${maxDataBytes / 1024} KiB` })
   return issues
-}
-
-function describeUnknown(name: string, declared: Iterable<string>): string {
-  const near = suggestNear(name, declared)
-  return `is not declared by the template${near === undefined ? '' : ` (did you mean "${near}"?)`}`
 }
 
 /** The values for the template: a variable without a value is empty. */
