@@ -1,7 +1,6 @@
 import { lockContacts } from '../contacts/lock-contact.ts'
-import { lockKnownContacts } from '../contacts/find-contact.ts'
+import { findContactsByKeys } from '../contacts/find-contact.ts'
 import { AppError, invalidFields, limitIssues } from '../kernel/errors.ts'
-import type { ContactId } from '../kernel/ids.ts'
 import { toIssues } from '../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { inRounds } from '../request/in-rounds.ts'
@@ -9,6 +8,7 @@ import { parseLenient } from '../request/parse-lenient.ts'
 import { readContactQuota } from '../quotas/contact-quota.ts'
 import { enqueueAll } from '../work/enqueue.ts'
 import { insertEmail } from './create-email.ts'
+import { lockEmailQuotas } from './email-quotas.ts'
 import { toEmail } from './email-record.ts'
 import {
   type EmailBatch,
@@ -58,16 +58,14 @@ async function insertAll(ctx: Ctx, entries: readonly Entry[]): Promise<Map<numbe
   return results
 }
 
-/** In the order of all writers, so that two batches with the same recipients do not wait for each other. */
+/** In the order of all writers, the quotas and then the contacts by id, so that none of two waits for the other. */
 async function lockRecipients(ctx: Ctx, entries: readonly Entry[]): Promise<void> {
   await readContactQuota(ctx)
+  await lockEmailQuotas(ctx, entries.length)
   const keys = entries.flatMap(({ input: { to } }) => ('contactId' in to ? [] : [to]))
-  const { contacts } = await lockKnownContacts(ctx, keys)
-  const known = new Set<ContactId>(contacts.map(({ id }) => id))
-  const ids = entries.flatMap(({ input: { to } }) =>
-    'contactId' in to && !known.has(to.contactId) ? [to.contactId] : [],
-  )
-  if (ids.length > 0) await lockContacts(ctx, ids)
+  const known = await findContactsByKeys(ctx, keys)
+  const named = entries.flatMap(({ input: { to } }) => ('contactId' in to ? [to.contactId] : []))
+  await lockContacts(ctx, [...known.map(({ id }) => id), ...named])
 }
 
 const emailOf = ({ input: { to } }: Entry) => ('email' in to ? to.email.toLowerCase() : '')

@@ -25,6 +25,7 @@ const quotas = {
   emailsPending: { count: countPendingEmails, readWait: () => Promise.resolve(60) },
 } as const
 type Name = keyof typeof quotas
+const names = Object.keys(quotas) as Name[]
 
 interface Estimate {
   limit: number
@@ -32,8 +33,9 @@ interface Estimate {
 }
 
 const ttlMs = 5_000
-/** How much of a quota is left when each email is counted: more than is accepted at once, and uncommitted. */
-const exactWithin = (limit: number) => Math.max(limit / 10, 200)
+/** Whether `added` more emails leave so little of a quota that each is counted: less than is accepted at once. */
+const isNearLimit = ({ limit, used }: Estimate, added: number) =>
+  limit !== Infinity && used + added > limit - Math.max(limit / 10, 200)
 
 const createEstimates = (name: Name) =>
   new LRUCache<WorkspaceId, Estimate, Ctx>({
@@ -46,14 +48,25 @@ const createEstimates = (name: Name) =>
     },
   })
 const estimates = { emails: createEstimates('emails'), emailsPending: createEstimates('emailsPending') }
+const readEstimate = (ctx: Ctx, name: Name) => estimates[name].forceFetch(ctx.workspaceId, { context: ctx })
 
 /** Throws `quota_exceeded` if the workspace may not accept another email. Call it before a contact is locked. */
 export async function requireEmailQuotas(ctx: Ctx): Promise<void> {
-  for (const name of Object.keys(quotas) as Name[]) {
-    const estimate = await estimates[name].forceFetch(ctx.workspaceId, { context: ctx })
-    const { limit } = estimate
+  for (const name of names) {
+    const estimate = await readEstimate(ctx, name)
+    const isNear = isNearLimit(estimate, 1)
     estimate.used += 1
-    if (limit !== Infinity && estimate.used > limit - exactWithin(limit)) await requireExactly(ctx, name)
+    if (isNear) await requireExactly(ctx, name)
+  }
+}
+
+/**
+ * Locks the quotas if `requireEmailQuotas` would, for one of so many emails. For a caller that locks several contacts
+ * before it asks for each email.
+ */
+export async function lockEmailQuotas(ctx: Ctx, count: number): Promise<void> {
+  for (const name of names) {
+    if (isNearLimit(await readEstimate(ctx, name), count)) await lockQuotas(ctx)
   }
 }
 

@@ -1,0 +1,50 @@
+import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { createTestContact } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { lockContact } from '../contacts/lock-contact.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
+import { lockQuotas } from '../quotas/require-quota.ts'
+import type { Ctx } from '../request/context.ts'
+import { setQuotas } from '../workspaces/set-quotas.ts'
+import { createEmailBatch } from './create-email-batch.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+/** Starts a batch that waits for a lock. Returns whether it has locked the contact meanwhile. */
+async function isLockedMeanwhile(
+  id: ContactId,
+  { to, lock }: { to: object[]; lock: (ctx: Ctx) => Promise<unknown> },
+): Promise<boolean> {
+  const { id: templateId } = await createTestTemplate(ctx)
+  const locking = await openTransaction(ctx.db, (db) => lock({ ...ctx, db }))
+  onTestFinished(() => locking.commit())
+  const data = { resetUrl: 'https://shop.example/reset/x' }
+  const started = createEmailBatch(ctx, { emails: to.map((one) => ({ templateId, to: one, data })) })
+  await waitUntilBlocked(database.db, 1)
+  const isLocked = await database.pool
+    .query('select from contacts where id = $1 for no key update nowait', [uuidOf(id)])
+    .then(
+      () => false,
+      () => true,
+    )
+  await locking.commit()
+  expect((await started).results.map(({ status }) => status)).toEqual(to.map(() => 'ACCEPTED'))
+  return isLocked
+}
+
+test('a batch near a quota waits for it before it locks a contact', async () => {
+  await setQuotas(ctx, { emails: 50 })
+  const { id } = await createTestContact(ctx)
+  expect(await isLockedMeanwhile(id, { to: [{ contactId: id }], lock: lockQuotas })).toBe(false)
+})
+
+test('a batch locks its contacts by id, however it names them', async () => {
+  const contacts = [await createTestContact(ctx), await createTestContact(ctx)]
+  const [first, second] = contacts.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  if (!first || !second) throw new Error('no contacts')
+  const to = [{ email: second.email }, { contactId: first.id }]
+  expect(await isLockedMeanwhile(second.id, { to, lock: (ctx) => lockContact(ctx, first.id) })).toBe(false)
+})
