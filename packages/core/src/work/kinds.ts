@@ -55,3 +55,9 @@ export const isNoDrain = sql`kind is distinct from 'DRAIN'`
 
 /** A condition on a row of `work`: it waits until its workspace is resumed. */
 export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfSuspendedWorkspace}`
+
+/**
+ * A condition on a row of `work`: if it is old, something is stuck. An email to one person may wait for hours after a
+ * temporary refusal, or for its template: `waiting-emails.ts` has its age.
+ */
+export const isStuckIfOld = sql`kind <> 'EMAIL' and not (${waitsForResume})`

@@ -6,7 +6,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { workers } from '../../db/schema/index.ts'
 import { float, int, text, textOf } from '../../db/statements/sql-types.ts'
 import { readSecondsAhead } from '../../db/partitions.ts'
-import { isNoDrain, waitsForResume } from '../../work/kinds.ts'
+import { isNoDrain, isStuckIfOld } from '../../work/kinds.ts'
 import { isOfSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { queueNames } from '../../work/queues.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
@@ -32,7 +32,7 @@ const countPendingWork = namedStatement('count pending work', {
     select queue, case when published_at is null then 'waiting' else 'published' end as state,
       count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as oldest_seconds
     from (
-      select ${queueOfWork} as queue, published_at, case when not (${waitsForResume}) then created_at end as created_at
+      select ${queueOfWork} as queue, published_at, case when ${isStuckIfOld} then created_at end as created_at
       from work where ${isNoDrain}) enqueued
     group by 1, 2
     union all

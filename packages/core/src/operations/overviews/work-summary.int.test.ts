@@ -11,6 +11,7 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import {
@@ -109,6 +110,14 @@ test('what waits in a suspended workspace is counted, but has no age and no lag'
   const metrics = await readWorkMetrics(ctx.db)
   const ages = metrics.queues.map(({ queue, oldestSeconds }) => [queue, oldestSeconds] as const)
   expect(Object.fromEntries(ages)).toEqual({ mail: 0, webhooks: 0 })
+})
+
+test('an email to one person that waits for its next attempt is counted, but has no age', async () => {
+  await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+  await backdateWork('2 hours')
+  expect(await stateOf('mail')).toMatchObject({ waiting: 1, oldestSeconds: null })
+  const { queues } = await readWorkMetrics(ctx.db)
+  expect(queues).toContainEqual({ queue: 'mail', state: 'waiting', count: 1, oldestSeconds: 0 })
 })
 
 test('counts campaigns by status and lists those that are not finished', async () => {

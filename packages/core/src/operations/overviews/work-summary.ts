@@ -6,7 +6,7 @@ import { arrayOf, bigint, float, int, nullable, text, textOf, uuid } from '../..
 import { type CampaignId, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
 import { isOfSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { type QueueName, queueNames } from '../../work/queues.ts'
-import { isNoDrain, kindsOfWork, waitsForResume, workKinds } from '../../work/kinds.ts'
+import { isNoDrain, isStuckIfOld, kindsOfWork, workKinds } from '../../work/kinds.ts'
 import { campaigns, campaignStatuses, deliveries, deliveryStatuses } from '../../db/schema/index.ts'
 import { listWorkers, type WorkerState } from '../../work/worker-registry.ts'
 import { readWorkLag } from './work-lag.ts'
@@ -24,7 +24,7 @@ export interface QueueState {
    * campaigns: recipients of campaigns that are SENDING or PAUSED or were sent within the last hour.
    */
   failed: number | null
-  /** Age of the oldest pending work, without that of suspended workspaces; null if nothing else is pending. */
+  /** Age of the oldest pending work; null if there is none but that of suspended workspaces, and emails to one person. */
   oldestSeconds: number | null
 }
 
@@ -87,7 +87,7 @@ const readQueues = namedStatement('summarize the queues', {
   },
   sql: ({ queues, firstOfLastHour }) => sql`
     with rows as (
-      select ${queueOfWork} as queue, published_at, case when not (${waitsForResume}) then created_at end as created_at, token
+      select ${queueOfWork} as queue, published_at, case when ${isStuckIfOld} then created_at end as created_at, token
       from work where ${isNoDrain}),
     enqueued as materialized (
       select queue, count(*) filter (where published_at is null)::int as waiting,
