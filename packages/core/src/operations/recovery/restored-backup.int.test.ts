@@ -6,6 +6,7 @@ import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readCampaign } from '../../campaigns/campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../../campaigns/lifecycle.ts'
 import { claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from '../../campaigns/sending.ts'
+import { readEmail } from '../../emails/emails.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { expireHeartbeats, recordHeartbeat } from '../../work/worker-registry.ts'
@@ -20,9 +21,11 @@ import {
   createTestWebhook,
   createTestWorker,
   expireWorkerHeartbeat,
+  listEventTypes,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { askVisitors } from '@rapport/testing/consent/visitor-mails.ts'
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
@@ -82,6 +85,15 @@ test('interrupts pending and claimed deliveries and mails of a backup', async ()
   workerId = await createTestWorker(database.db)
   expect((await claimTestDrain(ctx, { workerId })).take).toBeUndefined()
   for (const uuid of mails) expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
+})
+
+test('interrupts the emails to one person that wait in a backup, and deletes their values', async () => {
+  const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+  expect(await restore()).toMatchObject({ mails: 1 })
+  expect(await readEmail(ctx, id)).toMatchObject({ status: 'INTERRUPTED', reason: expect.stringMatching(/backup/) })
+  expect((await database.pool.query('select sealed_data from emails')).rows).toEqual([{ sealed_data: null }])
+  expect(await listPendingWork(ctx)).toEqual([])
+  expect(await listEventTypes(ctx)).toContain('email.interrupted')
 })
 
 test('gives up the mails of a backup that wait for a budget, or were released by it', async () => {

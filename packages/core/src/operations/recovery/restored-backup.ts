@@ -2,7 +2,7 @@
  * A restored backup contains work that was done after the backup: campaigns that were sent and deliveries that were
  * made. The database cannot tell which. Work that must not be repeated is interrupted here before a worker claims it.
  */
-import { and, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, eq, getTableName, inArray, lt, sql } from 'drizzle-orm'
 import { updateRecipientCounters } from '../../campaigns/recipient-counters.ts'
 import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
@@ -11,10 +11,10 @@ import { timeAtLeast } from '../../db/schema/columns.ts'
 import { campaigns, emails, mails, visitorMails } from '../../db/schema/index.ts'
 import { readDatabaseClock } from '../../db/database-facts.ts'
 import { conflict } from '../../kernel/errors.ts'
-import { idOf, uuidOf } from '../../kernel/ids.ts'
+import { idOf, type MailId, uuidOf } from '../../kernel/ids.ts'
 import { interruptEmail } from '../../emails/send-email.ts'
 import { endVisitorMails } from '../../mail/budget/visitor-mails.ts'
-import { finishUnclaimedWork } from '../../work/enqueue.ts'
+import { finishUnclaimedWork, type WorkScope } from '../../work/enqueue.ts'
 import { changeByWorkspace } from '../../work/publish.ts'
 import { transaction } from '../../db/transaction.ts'
 import { listWorkers } from '../../work/worker-registry.ts'
@@ -54,9 +54,9 @@ export async function interruptRestoredWork(db: Db, before: Timestamp | undefine
     recipients: await interruptRecipients(db, cutoff),
     deliveries: await repeatUntilNone(() => interruptDeliveries(db, cutoff)),
     mails:
-      (await repeatUntilNone(() => interruptMails(db, cutoff))) +
+      (await repeatUntilNone(() => interruptSingle(db, cutoff, singleMails))) +
       (await repeatUntilNone(() => interruptVisitorMails(db, cutoff))) +
-      (await repeatUntilNone(() => interruptEmails(db, cutoff))),
+      (await repeatUntilNone(() => interruptSingle(db, cutoff, templateEmails))),
   }
 }
 
@@ -148,41 +148,70 @@ const interruptPending = namedStatement('interrupt pending deliveries', {
       and d.status = 'PENDING'`,
 })
 
-const findPendingMails = namedStatement('find pending mails of a backup', {
-  params: { before: timestamptz },
-  columns: { workspaceId: mails.workspaceId, id: uuid },
-  sql: ({ before }) => sql`
-    select m.workspace_id, m.id from work w
-    join mails m on m.workspace_id = w.workspace_id and m.id = w.id
-    where w.created_at < ${before} and m.status = 'PENDING' and w.token is null
-    order by m.id limit ${rowsPerTransaction}`,
-})
+type SingleMails = typeof mails | typeof emails
 
-async function interruptMails(db: Db, before: Timestamp): Promise<number> {
-  const work = await findPendingMails(db, { before })
+const findPending = (table: SingleMails) =>
+  namedStatement(`find pending ${getTableName(table)} of a backup`, {
+    params: { before: timestamptz },
+    columns: { workspaceId: table.workspaceId, id: uuid },
+    sql: ({ before }) => sql`
+      select m.workspace_id, m.id from work w
+      join ${table} m on m.workspace_id = w.workspace_id and m.id = w.id
+      where w.created_at < ${before} and m.status = 'PENDING' and w.token is null
+      order by m.id limit ${rowsPerTransaction}`,
+  })
+
+interface Single {
+  table: SingleMails
+  find: ReturnType<typeof findPending>
+  /** Records the outcome of locked mails, whose work has ended. */
+  interrupt: (scope: WorkScope, ids: MailId[]) => Promise<unknown>
+}
+
+const singleMails: Single = {
+  table: mails,
+  find: findPending(mails),
+  interrupt: async ({ db, workspaceId }, ids) =>
+    await db
+      .update(mails)
+      .set({ status: 'INTERRUPTED', error: reason, endedAt: timestampNow() })
+      .where(and(eq(mails.workspaceId, workspaceId), inArray(mails.id, ids))),
+}
+
+const templateEmails: Single = {
+  table: emails,
+  find: findPending(emails),
+  async interrupt({ db, workspaceId }, ids) {
+    const isLocked = and(eq(emails.workspaceId, workspaceId), inArray(emails.id, ids))
+    for (const email of await db.select().from(emails).where(isLocked))
+      await interruptEmail({ db, workspaceId, requestId: email.id }, email, reason)
+  },
+}
+
+async function interruptSingle(db: Db, before: Timestamp, { table, find, interrupt }: Single): Promise<number> {
+  const work = await find(db, { before })
   let interrupted = 0
   await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
     await transaction(db, async (db) => {
-      const isPending = and(eq(mails.workspaceId, workspaceId), eq(mails.status, 'PENDING'))
+      const isNamed = and(eq(table.workspaceId, workspaceId), inArray(table.id, uuids.map(toMailId)))
       const locked = await db
-        .select({ id: mails.id })
-        .from(mails)
-        .where(and(isPending, inArray(mails.id, uuids.map(toMailId))))
-        .orderBy(mails.id)
+        .select({ id: table.id })
+        .from(table)
+        .where(and(isNamed, eq(table.status, 'PENDING')))
+        .orderBy(table.id)
         .for('update')
       const unclaimed = await finishUnclaimedWork(
         { db, workspaceId },
         locked.map(({ id }) => uuidOf(id)),
       )
-      await db
-        .update(mails)
-        .set({ status: 'INTERRUPTED', error: reason, endedAt: timestampNow() })
-        .where(and(isPending, inArray(mails.id, unclaimed.map(toMailId))))
+      await interrupt({ db, workspaceId }, unclaimed.map(toMailId))
       interrupted += unclaimed.length
     })
   })
   return interrupted
 }
+
+const toMailId = (uuid: string) => idOf('mai', uuid)
 
 /** Mails that wait for a budget have no work. */
 async function interruptVisitorMails(db: Db, before: Timestamp): Promise<number> {
@@ -201,42 +230,3 @@ const findWaitingMails = namedStatement('find waiting mails of a backup', {
     select workspace_id, id from visitor_mails
     where status in ('WAITING', 'WITHHELD') and created_at < ${before} limit ${rowsPerTransaction}`,
 })
-
-const findPendingEmails = namedStatement('find pending emails of a backup', {
-  params: { before: timestamptz },
-  columns: { workspaceId: emails.workspaceId, id: uuid },
-  sql: ({ before }) => sql`
-    select e.workspace_id, e.id from work w
-    join emails e on e.workspace_id = w.workspace_id and e.id = w.id
-    where w.created_at < ${before} and e.status = 'PENDING' and w.token is null
-    order by e.id limit ${rowsPerTransaction}`,
-})
-
-async function interruptEmails(db: Db, before: Timestamp): Promise<number> {
-  const work = await findPendingEmails(db, { before })
-  let interrupted = 0
-  await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
-    await transaction(db, async (db) => {
-      const isPending = and(eq(emails.workspaceId, workspaceId), eq(emails.status, 'PENDING'))
-      const locked = await db
-        .select()
-        .from(emails)
-        .where(and(isPending, inArray(emails.id, uuids.map(toMailId))))
-        .orderBy(emails.id)
-        .for('update')
-      const scope = { db, workspaceId }
-      const unclaimed = new Set(
-        await finishUnclaimedWork(
-          scope,
-          locked.map(({ id }) => uuidOf(id)),
-        ),
-      )
-      for (const email of locked)
-        if (unclaimed.has(uuidOf(email.id))) await interruptEmail({ ...scope, requestId: email.id }, email, reason)
-      interrupted += unclaimed.size
-    })
-  })
-  return interrupted
-}
-
-const toMailId = (uuid: string) => idOf('mai', uuid)
