@@ -65,7 +65,7 @@ export const sendEmail = sendSingle<ClaimedEmail, EmailOutcome>({
   ask: askAgain,
   isFinal: isFinalEmailOutcome,
   record: recordEmailOutcome,
-  refused: ({ id, toAddress }) => ({ emailId: id, email: toAddress }),
+  refused: ({ id, contact }) => ({ emailId: id, email: contact.email }),
 })
 
 function sendSingle<Mail extends Claimed, Outcome extends EmailOutcome>(of: SingleMail<Mail, Outcome>) {

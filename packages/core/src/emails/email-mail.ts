@@ -21,7 +21,7 @@ import { checkData, type EmailData, toExamples, toValues } from './templates/var
  * nothing is tracked, and there is no List-Unsubscribe. Throws `validation_error` if the template exceeds its limits.
  */
 export async function renderEmail(ctx: Ctx, email: ClaimedEmail): Promise<OutgoingMail | EncodedMail> {
-  const { id, contact, content, toAddress, sealedData } = email
+  const { id, contact, content, sealedData } = email
   const sender = await readEmailSender(ctx, content)
   const data = JSON.parse(unseal(ctx.settings.keys, sealedData ?? '', id)) as EmailData
   const values = toTemplateValues(sender, {
@@ -41,8 +41,8 @@ export async function renderEmail(ctx: Ctx, email: ClaimedEmail): Promise<Outgoi
   return {
     ...rendered,
     from,
-    to: { name: toHeaderText(`${contact.firstName} ${contact.lastName}`), address: toAddress },
-    ...(host && { returnPath: createReturnPath(ctx, { host, subject: { emailId: id }, email: toAddress }) }),
+    to: { name: toHeaderText(`${contact.firstName} ${contact.lastName}`), address: contact.email },
+    ...(host && { returnPath: createReturnPath(ctx, { host, subject: { emailId: id }, email: contact.email }) }),
     ...(dkim && { dkim }),
     ...(content.replyTo && { replyTo: content.replyTo }),
     subject: toHeaderText(rendered.subject),

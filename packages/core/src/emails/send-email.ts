@@ -26,7 +26,7 @@ import type { TemplateContent } from './templates/templates.ts'
 /** An email that only the owner of the claim may send. Its `attempts` include the one that begins. */
 export interface ClaimedEmail extends EmailRow {
   kind: 'EMAIL'
-  toAddress: string
+  /** As it was at the claim. */
   contact: Contact
   content: TemplateContent
   claim: Claim
@@ -44,9 +44,9 @@ const maxAgeMs = 24 * 60 * minute
 export function claimEmail(ctx: Ctx, claim: Claim): Promise<ClaimedEmail | undefined> {
   return inTransaction(ctx, async (ctx) => {
     const id = idOf('mai', claim.id)
-    const isPending = and(byId(emails, ctx, id), eq(emails.status, 'PENDING'))
-    const [row] = await ctx.db.select().from(emails).where(isPending).for('update')
-    if (!row || !(await isActive(ctx, row)) || !(await claimWork(ctx, claim))) return undefined
+    const found = await lockSendable(ctx, id)
+    if (!found || !(await claimWork(ctx, claim))) return undefined
+    const { row, content } = found
     const { contactId } = row
     const contact = contactId === null ? undefined : await findContact(ctx, contactId)
     const reason = contact ? await findEmailBlock(ctx, contact.email) : undefined
@@ -57,18 +57,28 @@ export function claimEmail(ctx: Ctx, claim: Claim): Promise<ClaimedEmail | undef
       await end(ctx, { ...claimed, attempts: row.attempts }, { status: 'SKIPPED', reason: error })
       return undefined
     }
-    await ctx.db.update(emails).set({ token }).where(isPending)
-    const content = await readVersion(ctx, row)
-    return { ...claimed, kind: 'EMAIL', toAddress: contact.email, contact, content, claim }
+    await ctx.db.update(emails).set({ token }).where(isEmail(ctx, id))
+    return { ...claimed, kind: 'EMAIL', contact, content, claim }
   })
 }
 
-async function isActive(ctx: Ctx, { templateId }: EmailRow): Promise<boolean> {
-  const [template] = await ctx.db
-    .select({ status: templates.status })
-    .from(templates)
-    .where(byId(templates, ctx, templateId))
-  return template?.status === 'ACTIVE'
+/** Locks a PENDING email of an ACTIVE template, and reads the version that accepted it. */
+async function lockSendable(ctx: Ctx, id: EmailId): Promise<{ row: EmailRow; content: TemplateContent } | undefined> {
+  const { workspaceId, templateId, templateVersion } = emails
+  const isOfTemplate = and(eq(templates.workspaceId, workspaceId), eq(templates.id, templateId))
+  const isOfVersion = and(
+    eq(templateVersions.workspaceId, workspaceId),
+    eq(templateVersions.templateId, templateId),
+    eq(templateVersions.version, templateVersion),
+  )
+  const [found] = await ctx.db
+    .select({ row: emails, content: templateVersions })
+    .from(emails)
+    .innerJoin(templates, isOfTemplate)
+    .innerJoin(templateVersions, isOfVersion)
+    .where(and(byId(emails, ctx, id), eq(emails.status, 'PENDING'), eq(templates.status, 'ACTIVE')))
+    .for('update', { of: emails })
+  return found
 }
 
 async function findContact(ctx: Ctx, id: Contact['id']): Promise<Contact | undefined> {
@@ -77,22 +87,6 @@ async function findContact(ctx: Ctx, id: Contact['id']): Promise<Contact | undef
     .from(contacts)
     .where(byId(contacts, ctx, id))
   return row && toContact(row)
-}
-
-/** The version that accepted the email. */
-async function readVersion(ctx: Ctx, { templateId, templateVersion }: EmailRow): Promise<TemplateContent> {
-  const [content] = await ctx.db
-    .select()
-    .from(templateVersions)
-    .where(
-      and(
-        eq(templateVersions.workspaceId, ctx.workspaceId),
-        eq(templateVersions.templateId, templateId),
-        eq(templateVersions.version, templateVersion),
-      ),
-    )
-  if (!content) throw new Error('The version of the template was deleted')
-  return content
 }
 
 /**
@@ -109,7 +103,7 @@ export async function askAgain(
     .innerJoin(contacts, and(eq(contacts.workspaceId, emails.workspaceId), eq(contacts.id, emails.contactId)))
     .where(and(isLastAttempt(ctx, email), eq(emails.status, 'PENDING')))
   if (!current) return { kind: 'refused', temporary: true, error: 'The email waited too long for a connection' }
-  if (current.email !== email.toAddress)
+  if (current.email !== email.contact.email)
     return { kind: 'refused', temporary: true, error: 'The address of the contact has changed' }
   const reason = await findEmailBlock(ctx, current.email)
   return reason && { kind: 'withdrawn', error: describeBlock(reason) }
