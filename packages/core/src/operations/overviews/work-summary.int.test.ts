@@ -112,7 +112,7 @@ test('what waits in a suspended workspace is counted, but has no age and no lag'
   expect(Object.fromEntries(ages)).toEqual({ mail: 0, webhooks: 0 })
 })
 
-test('an email to one person that waits for its next attempt is counted, but has no age', async () => {
+test('an email that waits for its next attempt is counted, but has no age', async () => {
   await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
   await backdateWork('2 hours')
   expect(await stateOf('mail')).toMatchObject({ waiting: 1, oldestSeconds: null })

@@ -87,7 +87,7 @@ test('interrupts pending and claimed deliveries and mails of a backup', async ()
   for (const uuid of mails) expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
-test('interrupts the emails to one person that wait in a backup, and deletes their values', async () => {
+test('interrupts the emails that wait in a backup, and deletes their values', async () => {
   const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
   expect(await restore()).toMatchObject({ mails: 1 })
   expect(await readEmail(ctx, id)).toMatchObject({ status: 'INTERRUPTED', reason: expect.stringMatching(/backup/) })
