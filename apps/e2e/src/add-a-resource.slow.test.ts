@@ -10,7 +10,7 @@ import { type Api, createApi } from './stack.ts'
 
 /** The tests to run in the copy: the test of the slice, and the tests that cover every table and route. */
 const tests = [
-  'packages/core/src/notes',
+  'packages/core/src/gifts',
   'packages/core/src/operations/contacts/contact-records',
   'packages/core/src/db/schema/tenancy',
   'packages/testing/src/conventions/table-owners',
@@ -31,7 +31,7 @@ test('does not compile if merging and deleting contacts ignore the new resource'
   for (const edit of edits.filter(({ path }) => path !== mergesAndDeletions)) await copy.apply(edit)
   const { code, output } = await copy.run(typeCheck)
   expect([code, output.match(/^\S+(?=\(\d+,\d+\): error)/gm)]).toEqual([expect.any(Number), [mergesAndDeletions]])
-  expect(output).toContain(`'notes'`)
+  expect(output).toContain(`'gifts'`)
   for (const edit of edits.filter(({ path }) => path === mergesAndDeletions)) await copy.apply(edit)
 })
 
@@ -51,22 +51,22 @@ test('the resource of the recipe is created, read, changed and deleted over HTTP
   const api = await startApiOf(copy)
   const { key } = await api.createWorkspace()
   const contact = await api.call<{ id: string }>('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
-  const notes = `/contacts/${contact.body.id}/notes`
-  const created = await api.call<{ id: string }>('POST', notes, { key, body: { body: 'Prefers email.' } })
-  expect(created).toMatchObject({ status: 201, body: { contactId: contact.body.id, body: 'Prefers email.' } })
-  const note = `/notes/${created.body.id}`
-  const changed = await api.call('PATCH', note, { key, body: { body: 'Prefers calls.' } })
-  expect(changed).toMatchObject({ status: 200, body: { body: 'Prefers calls.' } })
-  expect(await api.call('GET', note, { key })).toMatchObject({ status: 200, body: changed.body })
-  expect(await api.call('GET', notes, { key })).toMatchObject({ status: 200, body: { data: [changed.body] } })
-  expect(await api.call('DELETE', note, { key })).toMatchObject({ status: 204 })
-  expect(await api.call('GET', note, { key })).toMatchObject({ status: 404, body: { message: 'Note not found' } })
+  const gifts = `/contacts/${contact.body.id}/gifts`
+  const created = await api.call<{ id: string }>('POST', gifts, { key, body: { item: 'A fountain pen' } })
+  expect(created).toMatchObject({ status: 201, body: { contactId: contact.body.id, item: 'A fountain pen' } })
+  const gift = `/gifts/${created.body.id}`
+  const changed = await api.call('PATCH', gift, { key, body: { item: 'A teapot' } })
+  expect(changed).toMatchObject({ status: 200, body: { item: 'A teapot' } })
+  expect(await api.call('GET', gift, { key })).toMatchObject({ status: 200, body: changed.body })
+  expect(await api.call('GET', gifts, { key })).toMatchObject({ status: 200, body: { data: [changed.body] } })
+  expect(await api.call('DELETE', gift, { key })).toMatchObject({ status: 204 })
+  expect(await api.call('GET', gift, { key })).toMatchObject({ status: 404, body: { message: 'Gift not found' } })
 
   const listEvents = async () =>
     (await api.call<{ data: { type: string; data: unknown }[] }>('GET', '/events', { key })).body.data
-  await expect.poll(listEvents).toContainEqual(expect.objectContaining({ type: 'note.created', data: created.body }))
+  await expect.poll(listEvents).toContainEqual(expect.objectContaining({ type: 'gift.created', data: created.body }))
   const { body: description } = await api.call<{ paths: Record<string, object> }>('GET', '/openapi.json')
-  expect(Object.keys(description.paths)).toEqual(expect.arrayContaining(['/notes/{id}', '/contacts/{contactId}/notes']))
+  expect(Object.keys(description.paths)).toEqual(expect.arrayContaining(['/gifts/{id}', '/contacts/{contactId}/gifts']))
 })
 
 async function expectSuccess(command: string, env?: Record<string, string>): Promise<void> {
