@@ -18,7 +18,7 @@ import { conditionalRequests } from './http/conditional-requests/conditional-req
 import { crossOrigin } from './http/cors.ts'
 import { dashboard } from './http/dashboard.ts'
 import { debugLog } from './http/debug-log.ts'
-import { errorHandler } from './http/errors/error-handler.ts'
+import { errorHandler } from './http/error-handler.ts'
 import { metrics } from './http/metrics.ts'
 import { ownHost } from './http/own-host.ts'
 import { createPublicFormCache, type PublicFormCache } from './http/public-form-cache.ts'

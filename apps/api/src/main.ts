@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, openDatabase } from '@rapport/core/db/client.ts'
-import { warnAboutMissingTimeouts } from '@rapport/core/db/pool/pooler.ts'
+import { warnAboutMissingTimeouts } from '@rapport/core/db/pooler.ts'
 import { assertUpgradable } from '@rapport/core/db/migrate.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { describeStartupError, hasSqlState } from '@rapport/core/db/database-errors.ts'

@@ -13,7 +13,7 @@ import { pino } from 'pino'
 import { expect } from 'vitest'
 import { buildApp, type Dependencies } from '../src/app.ts'
 import type { ApiTimings } from '../src/http/server/api-timings.ts'
-import type { ErrorBody } from '../src/http/errors/error-handler.ts'
+import type { ErrorBody } from '../src/http/error-handler.ts'
 import { createStatusCheck } from './documented-statuses.ts'
 
 export type Json = Record<string, unknown>

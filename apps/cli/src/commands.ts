@@ -74,7 +74,7 @@ export const commands: readonly ListedCommand[] = [
     name: 'erasure verify',
     group: 'Installation',
     summary: 'Searches the database and Redis for what is left of a person',
-    load: async () => (await import('./commands/erasure/verify.ts')).erasureVerify,
+    load: async () => (await import('./commands/erasure-verify.ts')).erasureVerify,
   },
   {
     name: 'distribute',
@@ -146,13 +146,13 @@ export const commands: readonly ListedCommand[] = [
     name: 'user list',
     group: 'Users and keys',
     summary: 'Lists the accounts and their workspaces',
-    load: async () => (await import('./commands/user/list.ts')).userList,
+    load: async () => (await import('./commands/user-list.ts')).userList,
   },
   {
     name: 'user reset',
     group: 'Users and keys',
     summary: 'Emails a link to reset the password of an account',
-    load: async () => (await import('./commands/user/reset.ts')).userReset,
+    load: async () => (await import('./commands/user-reset.ts')).userReset,
   },
   {
     name: 'key list',
@@ -182,13 +182,13 @@ export const commands: readonly ListedCommand[] = [
     name: 'contact opt-out',
     group: 'Contacts',
     summary: 'Records that a person wants no email from a list, or from any',
-    load: async () => (await import('./commands/contact/opt-out.ts')).contactOptOut,
+    load: async () => (await import('./commands/contact-opt-out.ts')).contactOptOut,
   },
   {
     name: 'contact undo-opt-out',
     group: 'Contacts',
     summary: 'Undoes an opt-out that was recorded by mistake, for ten minutes',
-    load: async () => (await import('./commands/contact/undo-opt-out.ts')).contactUndoOptOut,
+    load: async () => (await import('./commands/contact-undo-opt-out.ts')).contactUndoOptOut,
   },
   {
     name: 'suppression list',
@@ -212,7 +212,7 @@ export const commands: readonly ListedCommand[] = [
     name: 'email send',
     group: 'Contacts',
     summary: 'Sends an email from a stored template to one person',
-    load: async () => (await import('./commands/email/send.ts')).emailSend,
+    load: async () => (await import('./commands/email-send.ts')).emailSend,
   },
   {
     name: 'listen',

@@ -22,7 +22,7 @@ A request passes these steps in this order. Each is a plugin that [\`app.ts\`](.
 | 6 | \`If-Match\` is rejected on changes without *ifMatch*. | [\`conditional-requests/\`](../apps/api/src/http/conditional-requests/conditional-requests.ts) |
 | 7 | The handler runs, in what the route wraps it in (column *Around the handler*). | [\`routes/\`](../apps/api/src/routes) |
 | 8 | Zod serializes the response. A single record gets its \`ETag\`. | [\`conditional-requests/\`](../apps/api/src/http/conditional-requests/conditional-requests.ts) |
-| – | An error of any step becomes JSON with a \`code\` and a \`docUrl\`. | [\`errors/\`](../apps/api/src/http/errors/error-handler.ts) |
+| – | An error of any step becomes JSON with a \`code\` and a \`docUrl\`. | [\`errors/\`](../apps/api/src/http/error-handler.ts) |
 
 What a route says about its handler:
 

@@ -1,4 +1,4 @@
-import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
+import { runForWorkspace } from '@rapport/core/db/fair-pool.ts'
 import { createFairSlots, type FairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'

@@ -4,7 +4,7 @@ import { requireRight } from '@rapport/core/auth/rights/rights.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import type { FastifyRequest } from 'fastify'
-import { toLoggedErrorBody } from '../http/errors/error-handler.ts'
+import { toLoggedErrorBody } from '../http/error-handler.ts'
 import { type Tool, ToolError } from './tool.ts'
 
 /** Calls a tool. Every error becomes a result that the agent can read. */

@@ -1,6 +1,6 @@
 /** The messages of the protocol, as far as the API documents and validates them. The SDK validates the rest. */
 import { z } from 'zod'
-import { ErrorBody } from '../http/errors/error-handler.ts'
+import { ErrorBody } from '../http/error-handler.ts'
 
 /**
  * Some clients send `null` or an empty text for no arguments, and others send them as a text, as models write them. The SDK takes

@@ -2,7 +2,7 @@
 import { isAlwaysAllowed } from '@rapport/core/auth/rights/rights.ts'
 import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
-import { ErrorBody } from '../http/errors/error-handler.ts'
+import { ErrorBody } from '../http/error-handler.ts'
 import { isReading, requiredRole } from '../http/required-role.ts'
 import { errorPageResponse } from '../pages/document.ts'
 import { isWrappedBy } from '../http/handlers/wrap-handler.ts'

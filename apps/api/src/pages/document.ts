@@ -6,7 +6,7 @@ import { type ChosenLanguage, textDirections } from '@rapport/core/kernel/values
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
 import { z } from 'zod'
-import { ErrorBody } from '../http/errors/error-handler.ts'
+import { ErrorBody } from '../http/error-handler.ts'
 
 const style = `
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #60646c; --ground: #f6f7f9; --card: #fff; --line: #e0e1e6; --edge: #80838d; --accent: #2f5bea; --wrong: #c62a2f }

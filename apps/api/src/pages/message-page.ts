@@ -1,6 +1,6 @@
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ShowErrorPage, toErrorBody } from '../http/errors/error-handler.ts'
+import { type ShowErrorPage, toErrorBody } from '../http/error-handler.ts'
 import { acceptsHtml, engine, sendDocument } from './document.ts'
 import { type PageLanguage, readPageLanguage } from './page-language.ts'
 import type { PageTexts } from './texts/en.ts'

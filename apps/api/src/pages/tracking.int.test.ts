@@ -1,5 +1,5 @@
 import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
-import { createTracking } from '@rapport/core/campaigns/tracking/tracking.ts'
+import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'

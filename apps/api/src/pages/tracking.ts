@@ -1,14 +1,9 @@
-import {
-  openPixel,
-  openTrackedLink,
-  recordOpen,
-  resolveTrackedLink,
-} from '@rapport/core/campaigns/tracking/tracking.ts'
+import { openPixel, openTrackedLink, recordOpen, resolveTrackedLink } from '@rapport/core/campaigns/tracking.ts'
 import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { toErrorBody } from '../http/errors/error-handler.ts'
+import { toErrorBody } from '../http/error-handler.ts'
 import { errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 import { PageQuery, readPageLanguage } from './page-language.ts'

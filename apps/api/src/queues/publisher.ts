@@ -1,5 +1,5 @@
 import type { Db } from '@rapport/core/db/client.ts'
-import { directUrlOf } from '@rapport/core/db/pool/pooler.ts'
+import { directUrlOf } from '@rapport/core/db/pooler.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { createRegistry } from '@rapport/core/runtime/metrics.ts'

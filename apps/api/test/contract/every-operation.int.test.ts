@@ -11,7 +11,7 @@ const root = new URL('../../', import.meta.url)
 /** What holds on every route, and the files whose tests try it on every route. */
 const conventions = {
   bodies: ['test/json-body', 'test/suggestions', 'test/public-query'],
-  identifiers: ['src/http/errors/error-handler', 'src/routes/deals'],
+  identifiers: ['src/http/error-handler', 'src/routes/deals'],
   timestamps: ['test/time-ranges'],
   'success codes': ['test/locations', 'src/http/conditional-requests/conditional-requests'],
   'nullable fields': ['src/routes/contacts'],
@@ -21,8 +21,8 @@ const conventions = {
     'src/http/handlers/idempotency-scope',
     'src/http/handlers/idempotency-key',
   ],
-  'request id': ['src/http/errors/error-handler'],
-  errors: ['test/error-codes', 'test/required-fields', 'src/http/errors/error-handler'],
+  'request id': ['src/http/error-handler'],
+  errors: ['test/error-codes', 'test/required-fields', 'src/http/error-handler'],
   limits: ['src/http/rate-limit/rate-limit', 'src/http/rate-limit/rate-limit-exempt'],
   quotas: ['test/contract/quotas'],
   'optimistic locking': ['src/http/conditional-requests/conditional-requests'],

@@ -6,7 +6,7 @@ import { type BackupSession, openBackupSession } from '@rapport/core/backups/bac
 import type { DatabaseContents } from '@rapport/core/backups/database-contents.ts'
 import type { Db } from '@rapport/core/db/client.ts'
 import { listConnectedPrograms, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
-import { directUrlOf, requireDirectUrl } from '@rapport/core/db/pool/pooler.ts'
+import { directUrlOf, requireDirectUrl } from '@rapport/core/db/pooler.ts'
 import { type BackupConfig, readBackupConfig } from '@rapport/core/runtime/config.ts'
 import { type CliContext, CommandFailed } from '../command.ts'
 import { withDatabase } from '../database.ts'

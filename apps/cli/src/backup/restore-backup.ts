@@ -1,7 +1,7 @@
 /** Restores a backup under another name, and gives the database its name when it is ready. */
 import { databaseOf, urlOfDatabase } from '@rapport/core/backups/connection.ts'
 import { type DatabaseServer, type DatabaseState, openServer } from '@rapport/core/backups/server-databases.ts'
-import { directUrlOf, missingDirectUrl } from '@rapport/core/db/pool/pooler.ts'
+import { directUrlOf, missingDirectUrl } from '@rapport/core/db/pooler.ts'
 import { readKeyState } from '@rapport/core/installation/key-check.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { prepareRestoredDatabase } from '@rapport/core/operations/recovery/prepare-restored-database.ts'

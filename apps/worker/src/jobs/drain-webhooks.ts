@@ -1,4 +1,4 @@
-import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
+import { runForWorkspace } from '@rapport/core/db/fair-pool.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import type { EndedDelivery } from '@rapport/core/webhooks/drain/delivery-outcome.ts'
 import { type DrainClaim, prepareDrain } from '@rapport/core/webhooks/drain/drain-claim.ts'

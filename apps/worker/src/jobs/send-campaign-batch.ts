@@ -5,7 +5,7 @@ import {
 } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { TemplateFault } from '@rapport/core/campaigns/templates/template-sources.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
-import { findRateProblem } from '@rapport/core/campaigns/guard/find-rate-problem.ts'
+import { findRateProblem } from '@rapport/core/campaigns/find-rate-problem.ts'
 import {
   minGroupSizeToPause,
   decideOutcomes,

@@ -1,7 +1,7 @@
 /** What a campaign to recipients of mixed consent records, when all of them open their mail and click every link. */
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
-import { recordOpen, resolveTrackedLink } from '@rapport/core/campaigns/tracking/tracking.ts'
+import { recordOpen, resolveTrackedLink } from '@rapport/core/campaigns/tracking.ts'
 import { events, trackingConsents } from '@rapport/core/db/schema/index.ts'
 import { type ContactId, idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
-import { directUrlOf } from '@rapport/core/db/pool/pooler.ts'
+import { directUrlOf } from '@rapport/core/db/pooler.ts'
 import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/work/queues.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { getRedisWarnings } from '@rapport/core/runtime/redis-settings.ts'

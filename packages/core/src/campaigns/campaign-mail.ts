@@ -30,7 +30,7 @@ import { type Recipient, toRecipient } from './recipient.ts'
 import { renderPreview, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
 import { noTracking, type TrackingLevels } from '../consent/tracking/tracking-level.ts'
-import { createTracking } from './tracking/tracking.ts'
+import { createTracking } from './tracking.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
 /** The rendered mail of a recipient, or the fault in the template. */

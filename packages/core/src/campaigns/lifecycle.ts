@@ -33,7 +33,7 @@ import {
   toCampaign,
   toCampaignSummary,
 } from './campaigns.ts'
-import { findRateProblem } from './guard/find-rate-problem.ts'
+import { findRateProblem } from './find-rate-problem.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 import { timestampNow } from '../kernel/validation.ts'

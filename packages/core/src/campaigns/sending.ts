@@ -37,7 +37,7 @@ import { askForRecipient, claimGroup, recordGroupOutcomes } from './sending-stat
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
 import type { TrackingLevels } from '../consent/tracking/tracking-level.ts'
-import { type TrackingPolicy, trackRecipients } from './tracking/track-recipients.ts'
+import { type TrackingPolicy, trackRecipients } from './track-recipients.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /** A batch that a job has claimed. `isCanceled`: the campaign is CANCELED, so the job skips the recipients. */

@@ -1,6 +1,6 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
-import { FairPool } from './pool/fair-pool.ts'
+import { FairPool } from './fair-pool.ts'
 
 /** Drizzle without its private session and without `transaction`, which `transaction.ts` replaces. */
 type Drizzle<Client> = Omit<NodePgDatabase, '_' | 'transaction'> & { $client: Client }

@@ -131,7 +131,7 @@ export const apiGuards: readonly TestedGuard[] = [
   {
     promise: 'outages',
     name: 'an error of the database is a 500 while it is unavailable',
-    file: `${api}/http/errors/error-handler.ts`,
+    file: `${api}/http/error-handler.ts`,
     search: '  if (isDatabaseUnavailable(error))\n',
     replacement: '  if (isDatabaseUnavailable(error) && codesByStatus[0])\n',
     tests: [`${api}/routes/health.slow.test.ts`],
@@ -139,9 +139,9 @@ export const apiGuards: readonly TestedGuard[] = [
   {
     promise: 'outages',
     name: 'an internal error shows its text',
-    file: `${api}/http/errors/error-handler.ts`,
+    file: `${api}/http/error-handler.ts`,
     search: "createErrorBody(500, 'Internal Server Error', {",
     replacement: 'createErrorBody(500, String(error), {',
-    tests: [`${api}/http/errors/error-handler.int.test.ts`],
+    tests: [`${api}/http/error-handler.int.test.ts`],
   },
 ]

@@ -5,7 +5,7 @@ const events = `${core}/operations/mail/mail-events.ts`
 const reported = `${core}/operations/mail/find-reported-mail.ts`
 const classes = `${core}/mail/bounces/classify-bounce.ts`
 const soft = `${core}/suppressions/soft-bounces.ts`
-const rates = `${core}/campaigns/guard/find-rate-problem.ts`
+const rates = `${core}/campaigns/find-rate-problem.ts`
 const byToken = [`${core}/operations/mail/reports-by-token.int.test.ts`]
 const byClient = [`${core}/operations/mail/mail-events.int.test.ts`]
 const byHook = [`${core}/operations/mail/receive-hook-message.int.test.ts`]
@@ -116,7 +116,7 @@ export const bounceGuards: readonly TestedGuard[] = [
     file: rates,
     search: 'complained >= minComplaints && complained > mails * maxComplaintRate',
     replacement: 'complained > mails * maxComplaintRate',
-    tests: [`${core}/campaigns/guard/find-rate-problem.test.ts`],
+    tests: [`${core}/campaigns/find-rate-problem.test.ts`],
   },
   {
     name: 'a campaign goes on at any rate of complaints',

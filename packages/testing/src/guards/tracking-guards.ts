@@ -29,13 +29,13 @@ const given = [
   },
   {
     name: 'an email sent before a denial of tracking records',
-    file: `${core}/campaigns/tracking/tracking.ts`,
+    file: `${core}/campaigns/tracking.ts`,
     search: '    if (await isSilent(ctx, contactId, action)) return\n',
     replacement: '',
   },
   {
     name: 'an anonymous token names its recipient',
-    file: `${core}/campaigns/tracking/tracking.ts`,
+    file: `${core}/campaigns/tracking.ts`,
     search: "level === 'PERSON' ? uuidOf(recipient.contactId) : ''",
     replacement: 'uuidOf(recipient.contactId)',
   },

@@ -2,7 +2,7 @@ import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { hashText } from '@rapport/core/kernel/values/encode-text.ts'
 import { isKnownKey, type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { toErrorBody, withDocUrl } from '../errors/error-handler.ts'
+import { toErrorBody, withDocUrl } from '../error-handler.ts'
 import { type Handler, wrapHandler } from './wrap-handler.ts'
 
 declare module 'fastify' {

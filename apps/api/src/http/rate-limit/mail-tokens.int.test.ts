@@ -1,5 +1,5 @@
 /** Requests with a valid token of an email count for the address together with the token. */
-import { createTracking } from '@rapport/core/campaigns/tracking/tracking.ts'
+import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'

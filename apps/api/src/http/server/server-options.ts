@@ -1,7 +1,7 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
 import type { ApiTimings } from './api-timings.ts'
-import { errorDocsOf, handleError } from '../errors/error-handler.ts'
+import { errorDocsOf, handleError } from '../error-handler.ts'
 import { clientErrorHandler } from './client-errors.ts'
 import { decodableUrl } from './decodable-url.ts'
 import { requestIdOf } from './request-id.ts'

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { handleError } from '../errors/error-handler.ts'
+import { handleError } from '../error-handler.ts'
 import { slowRequests } from '../body/slow-requests.ts'
 import { readUpload } from './read-upload.ts'
 

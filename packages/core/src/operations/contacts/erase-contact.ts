@@ -2,7 +2,7 @@
  * Erases what outlives the row of a deleted contact: its events, their deliveries, and its errors as a recipient. Each
  * step is one or more short transactions that also store the position, so an interrupted worker continues there.
  */
-import { redactRecipients } from '../../campaigns/personal-data/redact-recipients.ts'
+import { redactRecipients } from '../../campaigns/redact-recipients.ts'
 import { finishErasure, lockErasure, saveErasure } from '../../contacts/erasures.ts'
 import { redactEvents } from '../../events/redact-events.ts'
 import type { EraseStep } from '../../kernel/erase-step.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ReceivedCampaign } from '../../campaigns/campaigns.schema.ts'
-import { listCampaignsOfContact } from '../../campaigns/personal-data/list-campaigns-of-contact.ts'
+import { listCampaignsOfContact } from '../../campaigns/list-campaigns-of-contact.ts'
 import { Activity, Contact } from '../../contacts/contacts.schema.ts'
 import { listActivity } from '../../contacts/list-activity.ts'
 import { Timestamp } from '../../kernel/validation.ts'

@@ -6,10 +6,10 @@
  */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
-import { ConfigError } from '../../runtime/config.ts'
-import { type Db, isBehindPooler } from '../client.ts'
-import { namedStatement } from '../statements/named-statement.ts'
-import { text } from '../statements/sql-types.ts'
+import { ConfigError } from '../runtime/config.ts'
+import { type Db, isBehindPooler } from './client.ts'
+import { namedStatement } from './statements/named-statement.ts'
+import { text } from './statements/sql-types.ts'
 
 interface DatabaseUrls {
   DATABASE_URL: string

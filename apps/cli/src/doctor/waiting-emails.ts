@@ -1,7 +1,7 @@
 /** Names templates that the system paused, and emails to one person that wait too long. */
 import { listLateTemplates, listPausedTemplates } from '@rapport/core/operations/overviews/waiting-emails.ts'
-import { formatCount } from '../../terminal.ts'
-import { type Check, findingsAbout } from '../finding.ts'
+import { formatCount } from '../terminal.ts'
+import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn } = findingsAbout('Emails')
 const maxListed = 5

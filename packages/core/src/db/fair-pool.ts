@@ -6,8 +6,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
-import { createFairSlots, type FairSlots } from '../../kernel/concurrency/fair-slots.ts'
-import type { WorkspaceId } from '../../kernel/ids.ts'
+import { createFairSlots, type FairSlots } from '../kernel/concurrency/fair-slots.ts'
+import type { WorkspaceId } from '../kernel/ids.ts'
 
 const currentWorkspace = new AsyncLocalStorage<WorkspaceId>()
 

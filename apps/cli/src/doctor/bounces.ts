@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { createDnsReader, DnsFailure } from '@rapport/core/domains/dns.ts'
 import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 import { checkMailbox } from './mailbox.ts'
-import { type Check, dnsServersOf, findingsAbout, type Finding } from '../finding.ts'
+import { type Check, dnsServersOf, findingsAbout, type Finding } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Bounces')
 

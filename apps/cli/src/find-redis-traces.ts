@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { withRedis } from '../doctor/redis.ts'
+import { withRedis } from './doctor/redis.ts'
 
 /** The keys of Redis that name a person, and the number of keys that were read. */
 export interface RedisTraces {

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
-import { campaignRecipients } from '../../db/schema/index.ts'
-import { namedStatement } from '../../db/statements/named-statement.ts'
-import { arrayOf, bool, uuid } from '../../db/statements/sql-types.ts'
-import { uuidOf } from '../../kernel/ids.ts'
-import type { Ctx } from '../../request/context.ts'
-import { findTrackingChoices } from '../../consent/tracking/tracking-consents.ts'
+import { campaignRecipients } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, bool, uuid } from '../db/statements/sql-types.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { findTrackingChoices } from '../consent/tracking/tracking-consents.ts'
 import {
   decideTrackingLevel,
   noTracking,
@@ -12,8 +12,8 @@ import {
   type TrackingLevel,
   type TrackingLevels,
   unknownChoices,
-} from '../../consent/tracking/tracking-level.ts'
-import type { Recipient } from '../recipient.ts'
+} from '../consent/tracking/tracking-level.ts'
+import type { Recipient } from './recipient.ts'
 
 /** What a campaign and its workspace allow to record. */
 export interface TrackingPolicy extends Record<TrackedAction, boolean> {

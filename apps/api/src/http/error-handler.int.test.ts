@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { expectError, freshEmail, operationsOf, startTestApi, type TestApi } from '../../../test/testing.ts'
+import { expectError, freshEmail, operationsOf, startTestApi, type TestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Ctx } from '../../request/context.ts'
-import { newId } from '../../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { newId } from '../kernel/ids.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
-import { noTracking, type TrackingLevels } from '../../consent/tracking/tracking-level.ts'
-import { trackHtml } from '../templates/track-html.ts'
+import { noTracking, type TrackingLevels } from '../consent/tracking/tracking-level.ts'
+import { trackHtml } from './templates/track-html.ts'
 import { resolveTrackedLink, recordOpen, createTracking } from './tracking.ts'
 
 const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx

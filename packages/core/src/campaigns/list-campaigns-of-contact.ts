@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm'
-import { selectMergedIds } from '../../contacts/contact-aliases.ts'
-import { campaignRecipients, campaigns } from '../../db/schema/index.ts'
-import { composedStatement } from '../../db/statements/named-statement.ts'
-import type { ValuesOf } from '../../db/statements/sql-types.ts'
-import { type ContactId, uuidOf } from '../../kernel/ids.ts'
-import type { Ctx } from '../../request/context.ts'
-import { type Page, readPage } from '../../request/paging.ts'
-import type { ReceivedCampaign } from '../campaigns.schema.ts'
-import { campaignRecipientColumns, toCampaignRecipient } from '../list-recipients.ts'
+import { selectMergedIds } from '../contacts/contact-aliases.ts'
+import { campaignRecipients, campaigns } from '../db/schema/index.ts'
+import { composedStatement } from '../db/statements/named-statement.ts'
+import type { ValuesOf } from '../db/statements/sql-types.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { type Page, readPage } from '../request/paging.ts'
+import type { ReceivedCampaign } from './campaigns.schema.ts'
+import { campaignRecipientColumns, toCampaignRecipient } from './list-recipients.ts'
 
 /** Returns a page of the campaigns of which a contact, or a contact that was merged into it, is a recipient. */
 export async function listCampaignsOfContact(

@@ -1,13 +1,13 @@
 import { Id, type ContactId } from '@rapport/core/kernel/ids.ts'
-import { requireDirectUrl } from '@rapport/core/db/pool/pooler.ts'
+import { requireDirectUrl } from '@rapport/core/db/pooler.ts'
 import { Email } from '@rapport/core/kernel/validation.ts'
 import { findTraces, spellingsOf, type Trace } from '@rapport/core/operations/contacts/find-traces.ts'
 import { keptTraces, unreadable } from '@rapport/core/operations/contacts/kept-traces.ts'
 import { readStorageConfig } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
-import { findRedisTraces } from '../../erasure/find-redis-traces.ts'
-import { formatCount, formatTable } from '../../terminal.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
+import { findRedisTraces } from '../find-redis-traces.ts'
+import { formatCount, formatTable } from '../terminal.ts'
 
 /** The id of a contact, or an address. */
 const Person = z.string().transform((text, check): { contactId?: ContactId; email?: string } => {

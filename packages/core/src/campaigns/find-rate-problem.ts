@@ -3,12 +3,12 @@
  * for weeks. A worker asks before each batch. A user who resumes the campaign accepts its rates.
  */
 import { and, eq, sql } from 'drizzle-orm'
-import { campaignBatches, campaignRecipients, campaigns } from '../../db/schema/index.ts'
-import { namedStatement } from '../../db/statements/named-statement.ts'
-import { int } from '../../db/statements/sql-types.ts'
-import type { CampaignId } from '../../kernel/ids.ts'
-import { byId } from '../../request/by-id.ts'
-import type { Ctx } from '../../request/context.ts'
+import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { int } from '../db/statements/sql-types.ts'
+import type { CampaignId } from '../kernel/ids.ts'
+import { byId } from '../request/by-id.ts'
+import type { Ctx } from '../request/context.ts'
 
 interface Counts {
   /** The mails that a server accepted or refused. */

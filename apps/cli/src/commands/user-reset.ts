@@ -1,9 +1,9 @@
 import { ForgotPasswordInput } from '@rapport/core/auth/auth.schema.ts'
 import { sendPasswordReset } from '@rapport/core/auth/password-resets.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag, jsonFlag, option } from '../../command.ts'
-import { namingId, withOperator } from '../../database.ts'
-import { formatCount } from '../../terminal.ts'
+import { defineCommand, exitCodes, flag, jsonFlag, option } from '../command.ts'
+import { namingId, withOperator } from '../database.ts'
+import { formatCount } from '../terminal.ts'
 
 const { email } = ForgotPasswordInput.shape
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { apiOptions, givenOf, openApi } from '../../api-client.ts'
-import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
-import { findContactId } from '../../find-by-address.ts'
-import { IdOption } from '../../id-option.ts'
+import { apiOptions, givenOf, openApi } from '../api-client.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
+import { findContactId } from '../find-by-address.ts'
+import { IdOption } from '../id-option.ts'
 
 export const contactOptOut = defineCommand({
   positionals: ['contact'],

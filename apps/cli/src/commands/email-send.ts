@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { apiOptions, givenOf, openApi } from '../../api-client.ts'
-import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
-import { readData } from '../../emails/read-data.ts'
-import { IdOption } from '../../id-option.ts'
+import { apiOptions, givenOf, openApi } from '../api-client.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
+import { readData } from '../read-email-data.ts'
+import { IdOption } from '../id-option.ts'
 
 export const emailSend = defineCommand({
   positionals: ['template', 'to', 'data'],

@@ -1,8 +1,8 @@
 import { and, eq, inArray, isNotNull } from 'drizzle-orm'
-import { campaignRecipients } from '../../db/schema/index.ts'
-import { redactedText, type StepResult } from '../../kernel/erase-step.ts'
-import type { ContactId } from '../../kernel/ids.ts'
-import type { Ctx } from '../../request/context.ts'
+import { campaignRecipients } from '../db/schema/index.ts'
+import { redactedText, type StepResult } from '../kernel/erase-step.ts'
+import type { ContactId } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
 
 /**
  * Redacts the errors of a deleted contact as a recipient of campaigns. Waits for emails that are being sent, because

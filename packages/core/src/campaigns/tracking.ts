@@ -3,17 +3,17 @@
  * its signed token, so that a third party cannot create a link to another URL. A token names the recipient only if the
  * mail tracks it as a person.
  */
-import { findCurrentContact } from '../../contacts/contact-aliases.ts'
-import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
-import { isDatabaseUnavailable } from '../../db/database-errors.ts'
-import { AppError } from '../../kernel/errors.ts'
-import { type ContactId, idOf, uuidOf } from '../../kernel/ids.ts'
-import { verifyPayload } from '../../kernel/crypto.ts'
-import { isSuspended } from '../../request/suspended-workspace.ts'
-import { readTrackingChoices } from '../../consent/tracking/tracking-consents.ts'
-import type { TrackedAction, TrackingLevel, TrackingLevels } from '../../consent/tracking/tracking-level.ts'
-import { countAnonymously, type RecipientKey, recordEngagement } from '../engagement.ts'
-import type { Tracking } from '../templates/track-html.ts'
+import { findCurrentContact } from '../contacts/contact-aliases.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
+import { isDatabaseUnavailable } from '../db/database-errors.ts'
+import { AppError } from '../kernel/errors.ts'
+import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
+import { verifyPayload } from '../kernel/crypto.ts'
+import { isSuspended } from '../request/suspended-workspace.ts'
+import { readTrackingChoices } from '../consent/tracking/tracking-consents.ts'
+import type { TrackedAction, TrackingLevel, TrackingLevels } from '../consent/tracking/tracking-level.ts'
+import { countAnonymously, type RecipientKey, recordEngagement } from './engagement.ts'
+import type { Tracking } from './templates/track-html.ts'
 
 /** Creates the input of `trackHtml` for the mail of one recipient. Undefined if the mail tracks nothing. */
 export function createTracking(

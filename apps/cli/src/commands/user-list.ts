@@ -1,9 +1,9 @@
 import { listUsers, type UserOverview } from '@rapport/core/auth/list-users.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
-import { withDatabaseOf } from '../../database.ts'
-import { IdOption } from '../../id-option.ts'
-import { formatTable, type Terminal } from '../../terminal.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
+import { withDatabaseOf } from '../database.ts'
+import { IdOption } from '../id-option.ts'
+import { formatTable, type Terminal } from '../terminal.ts'
 
 export const userList = defineCommand({
   options: z.strictObject({

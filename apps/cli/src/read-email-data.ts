@@ -2,8 +2,8 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { CommandFailed, usageError } from '../command.ts'
-import { reasonOf } from '../describe-error.ts'
+import { CommandFailed, usageError } from './command.ts'
+import { reasonOf } from './describe-error.ts'
 
 type Data = Record<string, unknown>
 

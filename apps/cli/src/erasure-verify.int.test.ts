@@ -8,9 +8,9 @@ import { createTestCampaign, createTestList } from '@rapport/testing/fixtures/fa
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createTestRedis, withRedis } from '@rapport/testing/redis/redis.ts'
 import { expect, test } from 'vitest'
-import { parseCommandLine } from '../command-line.ts'
-import { commands } from '../commands.ts'
-import { startInProcess } from '../testing.ts'
+import { parseCommandLine } from './command-line.ts'
+import { commands } from './commands.ts'
+import { startInProcess } from './testing.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -1,7 +1,7 @@
 /** Names what visitors can cause: mails that wait for a budget, and lists that are open without being used. */
 import { listUnusedSignups, listWithholdingWorkspaces } from '@rapport/core/operations/overviews/withheld-mails.ts'
-import { formatCount } from '../../terminal.ts'
-import { type Check, findingsAbout } from '../finding.ts'
+import { formatCount } from '../terminal.ts'
+import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn } = findingsAbout('Visitors')
 const maxListed = 5

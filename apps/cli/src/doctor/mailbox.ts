@@ -2,7 +2,7 @@ import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with
 import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 import { parseImapUrl } from '@rapport/core/mail/bounces/parse-imap-url.ts'
 import { ImapFlow } from 'imapflow'
-import { findingsAbout, type Finding } from '../finding.ts'
+import { findingsAbout, type Finding } from './finding.ts'
 
 const { ok, fail } = findingsAbout('Bounces')
 const timeoutMs = 2_500

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { runCommandLine } from '../../testing.ts'
+import { runCommandLine } from '../testing.ts'
 
 const api = useForFile(startHttpReceiver)
 const template = 'tpl_01kag7m3v9e8fs2t4w6x8y0z1b'
