@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { jsonRows } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
-import { isContactQuotaExact, requireContactQuota } from '../quotas/contact-quota.ts'
+import { contactQuota } from '../quotas/record-quota.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { alreadyExists, requireNoAlias } from './find-contact.ts'
 import { contactCreated } from './contact-events.ts'
@@ -20,7 +20,7 @@ export async function createContact(ctx: Ctx, input: NewContactInput): Promise<C
   const customFieldValues = await checkCustomValues(ctx, 'CONTACT', input.customFieldValues ?? {})
   const contact = newContact(ctx.workspaceId, { ...input, customFieldValues })
   const insert = (ctx: Ctx) => insertContact(ctx, contact)
-  const needsTransaction = contact.externalId !== null || (await isContactQuotaExact(ctx))
+  const needsTransaction = contact.externalId !== null || (await contactQuota.isExact(ctx))
   const isInserted = await (needsTransaction ? inTransaction(ctx, insert) : insert(ctx))
   if (isInserted) return toContact(contact)
   throw await alreadyExists(ctx, contact)
@@ -31,7 +31,7 @@ export async function createContact(ctx: Ctx, input: NewContactInput): Promise<C
  * field was removed after the values were checked. Throws `quota_exceeded`, and `already_exists` for an alias.
  */
 async function insertContact(ctx: Ctx, contact: ContactRow): Promise<boolean> {
-  const quota = await requireContactQuota(ctx)
+  const quota = await contactQuota.require(ctx)
   const isInserted = await insertRow(ctx, contact)
   if (!isInserted) return false
   if (contact.externalId !== null) await requireNoAlias(ctx, contact.externalId)

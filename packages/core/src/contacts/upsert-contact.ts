@@ -5,7 +5,7 @@ import { lockKnownContacts } from './find-contact.ts'
 import { createContactIndex } from './identity/contact-index.ts'
 import type { ContactKeys, MatchedBy } from './identity/contact-keys.ts'
 import { type MergePolicy, mergePolicies } from './merge-contact.ts'
-import { readContactQuota } from '../quotas/contact-quota.ts'
+import { contactQuota } from '../quotas/record-quota.ts'
 import { writeContacts } from './write-contacts.ts'
 
 interface Upserted {
@@ -38,7 +38,7 @@ export async function findOrCreateContact(ctx: Ctx, input: NewContactInput): Pro
  * `identity_conflict`.
  */
 export async function lockMatchingContact(ctx: Ctx, keys: ContactKeys): Promise<Contact | undefined> {
-  await readContactQuota(ctx)
+  await contactQuota.read(ctx)
   const { contact } = createContactIndex(await lockKnownContacts(ctx, [keys])).match(keys)
   return contact && toContact(contact)
 }

@@ -14,7 +14,7 @@
  */
 import { emitMany, emitUpdates } from '../events/emit.ts'
 import { AppError, changedConcurrently } from '../kernel/errors.ts'
-import { readContactQuota } from '../quotas/contact-quota.ts'
+import { contactQuota } from '../quotas/record-quota.ts'
 import { quotaExceeded } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
@@ -56,7 +56,7 @@ export async function writeContacts(
   inputs: readonly ContactInput[],
   options: WriteOptions,
 ): Promise<ContactOutcome[]> {
-  const quota = await readContactQuota(ctx)
+  const quota = await contactQuota.read(ctx)
   const { checked, rejected } = await checkInputs(ctx, inputs)
   const rules = { options, quota }
   const stored: Decision[] = []

@@ -5,7 +5,7 @@ import { toIssues } from '../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { inRounds } from '../request/in-rounds.ts'
 import { parseLenient } from '../request/parse-lenient.ts'
-import { readContactQuota } from '../quotas/contact-quota.ts'
+import { contactQuota } from '../quotas/record-quota.ts'
 import { enqueueAll } from '../work/enqueue.ts'
 import { insertEmail } from './create-email.ts'
 import { lockEmailQuotas } from './email-quotas.ts'
@@ -60,7 +60,7 @@ async function insertAll(ctx: Ctx, entries: readonly Entry[]): Promise<Map<numbe
 
 /** In the order of all writers, the quotas and then the contacts by id, so that none of two waits for the other. */
 async function lockRecipients(ctx: Ctx, entries: readonly Entry[]): Promise<void> {
-  await readContactQuota(ctx)
+  await contactQuota.read(ctx)
   await lockEmailQuotas(ctx, entries.length)
   const keys = entries.flatMap(({ input: { to } }) => ('contactId' in to ? [] : [to]))
   const known = await findContactsByKeys(ctx, keys)

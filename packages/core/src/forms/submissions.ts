@@ -5,7 +5,7 @@ import { canConfirm } from '../consent/suppression-rows.ts'
 import type { NewContactInput } from '../contacts/contacts.schema.ts'
 import { lockContactsByKeys } from '../contacts/find-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
-import { requireContactQuota } from '../quotas/contact-quota.ts'
+import { contactQuota } from '../quotas/record-quota.ts'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { byId, lockById } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
@@ -80,7 +80,7 @@ async function saveSubmission(
   const source = `form:${form.name}`
   const contactInput = await toContactInput(ctx, form.fields, values)
   // For known contacts too: otherwise the response would tell them from unknown ones.
-  if (contactInput) await requireContactQuota(ctx)
+  if (contactInput) await contactQuota.require(ctx)
   const consents = form.fields
     .filter(({ id, type }) => type === 'CONSENT' && values[id] === true)
     .map(({ id, label }) => ({ fieldId: id, wording: label }))

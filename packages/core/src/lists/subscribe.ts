@@ -29,7 +29,7 @@ import { type ConsentSource, requestedConsent, withConfirmation, withProof } fro
 import { grantByLink } from '../consent/tracking/grant-tracking.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { canConfirm, combine, keyOf, type SuppressionRow } from '../consent/suppression-rows.ts'
-import { requireContactQuota } from '../quotas/contact-quota.ts'
+import { contactQuota } from '../quotas/record-quota.ts'
 import { lockCurrentContact } from '../contacts/lock-contact.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 
@@ -55,7 +55,7 @@ export async function subscribe(
   if (isSuspended) throw workspaceSuspended()
   await inRounds(visitor, async (ctx) => {
     // For known contacts too: otherwise the response would tell them from unknown ones.
-    await requireContactQuota(ctx)
+    await contactQuota.require(ctx)
     // The link could not lift a bounce or a block: nothing is stored.
     if (!canConfirm(await readSuppressions(ctx, { email: input.email, listId }))) return
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })

@@ -44,7 +44,7 @@ export const apiGuards: readonly TestedGuard[] = [
     file: `${core}/contacts/write-contacts.ts`,
     search: 'if (quota.used + created >= quota.limit)',
     replacement: 'if (quota.used + created > quota.limit)',
-    tests: [`${core}/quotas/contact-quota.int.test.ts`, `${core}/contacts/write-contacts.int.test.ts`],
+    tests: [`${core}/quotas/record-quota.int.test.ts`, `${core}/contacts/write-contacts.int.test.ts`],
   },
   {
     promise: 'limits',
