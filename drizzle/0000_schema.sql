@@ -49,6 +49,7 @@ CREATE TABLE "events" (
 	"type" text NOT NULL,
 	"data" json NOT NULL,
 	"contact_id" uuid,
+	"company_id" uuid,
 	"transaction_id" "xid8" DEFAULT pg_current_xact_id() NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "events_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
@@ -286,6 +287,23 @@ CREATE TABLE "segments" (
 	CONSTRAINT "segments_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
 );
 --> statement-breakpoint
+CREATE TABLE "companies" (
+	"workspace_id" uuid NOT NULL,
+	"id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"domain" text,
+	"external_id" text,
+	"owner_id" uuid,
+	"phone" text,
+	"website" text,
+	"custom_field_values" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"tags" text[] DEFAULT '{}' NOT NULL,
+	"search_text" text GENERATED ALWAYS AS (fold_text(name || ' ' || coalesce(domain, '') || ' ' || coalesce(phone, '') || ' ' || coalesce(website, ''))) STORED NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "companies_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
+);
+--> statement-breakpoint
 CREATE TABLE "contact_aliases" (
 	"workspace_id" uuid NOT NULL,
 	"id" uuid NOT NULL,
@@ -302,6 +320,7 @@ CREATE TABLE "contacts" (
 	"last_name" text DEFAULT '' NOT NULL,
 	"phone" text,
 	"company" text,
+	"company_id" uuid,
 	"custom_field_values" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"tags" text[] DEFAULT '{}' NOT NULL,
 	"email_subscribed_status" text DEFAULT 'NONE' NOT NULL,
@@ -374,6 +393,7 @@ CREATE TABLE "deals" (
 	"pipeline_id" uuid NOT NULL,
 	"stage_id" uuid NOT NULL,
 	"contact_id" uuid NOT NULL,
+	"company_id" uuid,
 	"contact_erased_at" timestamp (3) with time zone,
 	"former_contact_ids" uuid[] DEFAULT '{}' NOT NULL,
 	"name" text DEFAULT '' NOT NULL,
@@ -793,6 +813,8 @@ ALTER TABLE "tracking_consents" ADD CONSTRAINT "tracking_consents_contact_fk" FO
 ALTER TABLE "tracking_denials" ADD CONSTRAINT "tracking_denials_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "custom_fields" ADD CONSTRAINT "custom_fields_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "segments" ADD CONSTRAINT "segments_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "companies" ADD CONSTRAINT "companies_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "companies" ADD CONSTRAINT "companies_owner_fk" FOREIGN KEY ("workspace_id","owner_id") REFERENCES "public"."members"("workspace_id","user_id") ON DELETE SET NULL ("owner_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "contact_aliases" ADD CONSTRAINT "contact_aliases_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "contacts" ADD CONSTRAINT "contacts_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "erasures" ADD CONSTRAINT "erasures_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -801,6 +823,7 @@ ALTER TABLE "lists" ADD CONSTRAINT "lists_workspace_id_workspaces_id_fk" FOREIGN
 ALTER TABLE "soft_bounces" ADD CONSTRAINT "soft_bounces_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deal_moves" ADD CONSTRAINT "deal_moves_deal_fk" FOREIGN KEY ("workspace_id","deal_id") REFERENCES "public"."deals"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "deals" ADD CONSTRAINT "deals_company_fk" FOREIGN KEY ("workspace_id","company_id") REFERENCES "public"."companies"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_stage_fk" FOREIGN KEY ("workspace_id","pipeline_id","stage_id") REFERENCES "public"."stages"("workspace_id","pipeline_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_owner_fk" FOREIGN KEY ("workspace_id","owner_id") REFERENCES "public"."members"("workspace_id","user_id") ON DELETE SET NULL ("owner_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "tasks" ADD CONSTRAINT "tasks_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -837,6 +860,7 @@ CREATE INDEX "idempotency_records_created_index" ON "idempotency_records" USING 
 CREATE INDEX "events_created_index" ON "events" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "events_feed_index" ON "events" USING btree ("workspace_id","transaction_id","id","type");--> statement-breakpoint
 CREATE INDEX "events_contact_index" ON "events" USING btree ("workspace_id","contact_id","created_at","id") WHERE "events"."contact_id" is not null;--> statement-breakpoint
+CREATE INDEX "events_company_index" ON "events" USING btree ("workspace_id","company_id","created_at","id") WHERE "events"."company_id" is not null;--> statement-breakpoint
 CREATE INDEX "events_deal_index" ON "events" USING btree ("workspace_id",("data" ->> 'id')) WHERE "events"."contact_id" is null and "events"."type" like 'deal.%';--> statement-breakpoint
 CREATE INDEX "audit_entries_created_index" ON "audit_entries" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "audit_entries_purge_index" ON "audit_entries" USING btree ("created_at");--> statement-breakpoint
@@ -871,6 +895,14 @@ CREATE INDEX "suppressions_list_index" ON "suppressions" USING btree ("workspace
 CREATE INDEX "suppressions_contact_index" ON "suppressions" USING btree ("workspace_id","contact_id") WHERE "suppressions"."contact_id" is not null;--> statement-breakpoint
 CREATE INDEX "custom_fields_created_index" ON "custom_fields" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "segments_created_index" ON "segments" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "companies_domain_key" ON "companies" USING btree ("workspace_id","domain") WHERE "companies"."domain" is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "companies_external_id_key" ON "companies" USING btree ("workspace_id","external_id") WHERE "companies"."external_id" is not null;--> statement-breakpoint
+CREATE INDEX "companies_created_index" ON "companies" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "companies_updated_index" ON "companies" USING btree ("workspace_id","updated_at","id");--> statement-breakpoint
+CREATE INDEX "companies_owner_index" ON "companies" USING btree ("workspace_id","owner_id","created_at","id") WHERE "companies"."owner_id" is not null;--> statement-breakpoint
+CREATE INDEX "companies_search_index" ON "companies" USING gin ("workspace_id","search_text" gin_trgm_ops);--> statement-breakpoint
+CREATE INDEX "companies_tags_index" ON "companies" USING gin ("workspace_id","tags");--> statement-breakpoint
+CREATE INDEX "companies_custom_fields_index" ON "companies" USING gin ("workspace_id","custom_field_values" jsonb_path_ops);--> statement-breakpoint
 CREATE INDEX "contact_aliases_contact_index" ON "contact_aliases" USING btree ("workspace_id","contact_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "contacts_email_key" ON "contacts" USING btree ("workspace_id",lower("email" collate "C"));--> statement-breakpoint
 CREATE UNIQUE INDEX "contacts_external_id_key" ON "contacts" USING btree ("workspace_id","external_id") WHERE "contacts"."external_id" is not null;--> statement-breakpoint
@@ -878,6 +910,7 @@ CREATE INDEX "contacts_created_index" ON "contacts" USING btree ("workspace_id",
 CREATE INDEX "contacts_updated_index" ON "contacts" USING btree ("workspace_id","updated_at","id");--> statement-breakpoint
 CREATE INDEX "contacts_status_index" ON "contacts" USING btree ("workspace_id","email_subscribed_status","created_at","id");--> statement-breakpoint
 CREATE INDEX "contacts_source_index" ON "contacts" USING btree ("workspace_id","source","created_at","id") WHERE "contacts"."source" is not null;--> statement-breakpoint
+CREATE INDEX "contacts_company_index" ON "contacts" USING btree ("workspace_id","company_id","created_at","id") WHERE "contacts"."company_id" is not null;--> statement-breakpoint
 CREATE INDEX "contacts_activity_index" ON "contacts" USING btree ("workspace_id",coalesce("last_activity_at", '-infinity'::timestamptz),"id");--> statement-breakpoint
 CREATE INDEX "contacts_search_index" ON "contacts" USING gin ("workspace_id","search_text" gin_trgm_ops);--> statement-breakpoint
 CREATE INDEX "contacts_tags_index" ON "contacts" USING gin ("workspace_id","tags");--> statement-breakpoint
@@ -895,6 +928,7 @@ CREATE INDEX "deals_status_index" ON "deals" USING btree ("workspace_id","status
 CREATE INDEX "deals_pipeline_index" ON "deals" USING btree ("workspace_id","pipeline_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_stage_index" ON "deals" USING btree ("workspace_id","stage_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_contact_index" ON "deals" USING btree ("workspace_id","contact_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "deals_company_index" ON "deals" USING btree ("workspace_id","company_id","created_at","id") WHERE "deals"."company_id" is not null;--> statement-breakpoint
 CREATE INDEX "deals_owner_index" ON "deals" USING btree ("workspace_id","owner_id","created_at","id") WHERE "deals"."owner_id" is not null;--> statement-breakpoint
 CREATE INDEX "deals_expected_index" ON "deals" USING btree ("workspace_id","expected_close_on","id") WHERE "deals"."expected_close_on" is not null;--> statement-breakpoint
 CREATE INDEX "deals_erased_index" ON "deals" USING btree ("workspace_id","created_at","id") WHERE "deals"."contact_erased_at" is not null;--> statement-breakpoint

@@ -9,7 +9,7 @@ import { ExternalId } from './identity/external-id.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
-type Shown = Exclude<keyof typeof contacts.$inferSelect, 'workspaceId' | 'searchText'>
+type Shown = Exclude<keyof typeof contacts.$inferSelect, 'workspaceId' | 'searchText' | 'companyId'>
 /** Columns that requests cannot set. */
 type Derived = 'id' | 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'
 type Writable = Exclude<Shown, Derived>

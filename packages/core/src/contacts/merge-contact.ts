@@ -80,6 +80,7 @@ export function newContact(workspaceId: WorkspaceId, input: CheckedInput & { ema
     lastName: '',
     phone: null,
     company: null,
+    companyId: null,
     customFieldValues: {},
     tags: [],
     emailSubscribedStatus: 'NONE',

@@ -29,6 +29,7 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
     pipelineId: input.pipelineId,
     stageId: await findStage(ctx, input),
     contactId: input.contactId,
+    companyId: null,
     contactErasedAt: null,
     formerContactIds: [],
     name: input.name,

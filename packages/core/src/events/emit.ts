@@ -30,6 +30,13 @@ function contactOf(type: string, data: EventSubject): string | null {
   return id ? uuidOf(id) : null
 }
 
+/** The company whose timeline an event belongs to, as a UUID. Events of its contacts are in the timelines of these. */
+function companyOf(type: string, data: EventSubject): string | null {
+  if (type.startsWith('contact.')) return null
+  const id = type.startsWith('company.') ? data.id : data.companyId
+  return id ? uuidOf(id) : null
+}
+
 /**
  * Emits an event in the transaction of the change: records it, with a delivery for each enabled webhook that subscribes
  * to its type, and whose filter matches, when the statement starts.
@@ -133,6 +140,7 @@ export const eventParams = {
   data: arrayOf(text),
   facts: arrayOf(jsonb<string>()),
   contactIds: arrayOf(nullable(uuid)),
+  companyIds: arrayOf(nullable(uuid)),
   requestIds: arrayOf(text),
   traceparents: arrayOf(nullable(text)),
 }
@@ -149,6 +157,7 @@ export function toEventParams(
     data: records.map(({ data }) => JSON.stringify(data)),
     facts: records.map(({ data, changed }) => toFacts(data, changed)),
     contactIds: records.map(({ data }) => contactOf(type, data)),
+    companyIds: records.map(({ data }) => companyOf(type, data)),
     requestIds: records.map(({ origin }) => origin.requestId),
     traceparents: records.map(({ origin }) => origin.traceparent ?? null),
   }
@@ -177,21 +186,22 @@ function insertEvents(param: EventParams, isReceiver: SQL): SQL {
     with workspace as (select id from workspaces where id = ${param.workspaceId}),
     new_event as (
       select uuidv7() as id, given.*
-      from workspace cross join unnest(${param.data}, ${param.facts}, ${param.contactIds}, ${param.requestIds},
-          ${param.traceparents}) as given (data, facts, contact_id, request_id, traceparent)),
+      from workspace cross join unnest(${param.data}, ${param.facts}, ${param.contactIds}, ${param.companyIds},
+          ${param.requestIds}, ${param.traceparents})
+          as given (data, facts, contact_id, company_id, request_id, traceparent)),
     ${emitCtes(param, isReceiver)}`
 }
 
 /**
  * CTEs that insert the events of an earlier CTE `new_event` (`id`, `data` as JSON text, `facts`, `contact_id`,
- * `request_id`, `traceparent`), with a PENDING delivery for each webhook `w` that meets the condition. The database generates the ids
+ * `company_id`, `request_id`, `traceparent`), with a PENDING delivery for each webhook `w` that meets the condition. The database generates the ids
  * and timestamps of events and deliveries, because the order of the feed and the partitions depend on them.
  */
 export function emitCtes({ workspaceId, type }: Pick<EventParams, 'workspaceId' | 'type'>, isReceiver: SQL): SQL {
   return sql`
     event as (
-      insert into events (workspace_id, id, type, data, contact_id)
-      select ${workspaceId}, id, ${type}, data::json, contact_id from new_event),
+      insert into events (workspace_id, id, type, data, contact_id, company_id)
+      select ${workspaceId}, id, ${type}, data::json, contact_id, company_id from new_event),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, request_id, traceparent)
       select w.workspace_id, uuidv7(), w.id, new_event.id, ${type}, request_id, traceparent

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ContactId, IdOf, IdPrefix, ListId } from '../kernel/ids.ts'
+import type { CompanyId, ContactId, IdOf, IdPrefix, ListId } from '../kernel/ids.ts'
 
 /** The names of all event types that a webhook can subscribe to. Their schemas belong to the slices. */
 export const eventTypes = [
@@ -46,12 +46,13 @@ export type EmittedType = EventType | 'webhook.test'
 
 /**
  * Assigns an event to a contact's timeline: `id` for `contact.*` events, otherwise `contactId`, unless that contact was
- * erased.
+ * erased. Assigns it to a company's timeline in the same way, but not `contact.*` events.
  */
 export interface EventSubject {
   id?: IdOf<IdPrefix>
   contactId?: ContactId | null
   contactErasedAt?: string | null
+  companyId?: CompanyId | null
   /** Of an event that is about a list as a whole. */
   listId?: ListId | null
 }

@@ -170,8 +170,8 @@ function prepareInsert<Row>(
       new_event as (
         select uuidv7() as id, given.*
         from inserted join unnest(${param.ids}, ${param.data}, ${param.facts}, ${param.contactIds},
-          ${param.requestIds}, ${param.traceparents})
-          as given (row_id, data, facts, contact_id, request_id, traceparent) on given.row_id = inserted.id),
+          ${param.companyIds}, ${param.requestIds}, ${param.traceparents})
+          as given (row_id, data, facts, contact_id, company_id, request_id, traceparent) on given.row_id = inserted.id),
       ${emitCtes(param, isSubscribed(param))}
       select inserted.id, ${hasDeliveries} from inserted`,
   })

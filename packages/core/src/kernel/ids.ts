@@ -10,6 +10,7 @@ const resourceNames = {
   ses: 'Session',
   aud: 'Audit entry',
   rst: 'Password reset',
+  cpy: 'Company',
   con: 'Contact',
   cfd: 'Custom field',
   seg: 'Segment',
@@ -49,6 +50,7 @@ export type ApiKeyId = IdOf<'key'>
 export type InviteId = IdOf<'inv'>
 export type SessionId = IdOf<'ses'>
 export type PasswordResetId = IdOf<'rst'>
+export type CompanyId = IdOf<'cpy'>
 export type ContactId = IdOf<'con'>
 export type CustomFieldId = IdOf<'cfd'>
 export type SegmentId = IdOf<'seg'>

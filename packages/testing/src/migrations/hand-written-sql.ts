@@ -32,6 +32,7 @@ const tableOptions = {
 /** Foreign keys of which one column becomes null when the referenced row is deleted: the workspace must stay. */
 const emptiedColumns = {
   campaigns_list_fk: 'list_id',
+  companies_owner_fk: 'owner_id',
   deals_owner_fk: 'owner_id',
   forms_list_fk: 'list_id',
   tasks_assignee_fk: 'assignee_id',

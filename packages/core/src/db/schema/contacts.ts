@@ -27,6 +27,11 @@ export const contacts = tenantTable(
     lastName: text().notNull().default(''),
     phone: text(),
     company: text(),
+    /**
+     * No foreign key: the company of 100,000 contacts is deleted at once, and the worker clears this column. A statement
+     * that sets it locks the company.
+     */
+    companyId: id('cpy'),
     customFieldValues: jsonb().$type<Record<string, string | number | boolean>>().notNull().default({}),
     tags: text().array().notNull().default([]),
     /** Derived from the contact's subscriptions, only by `subscribed-status.ts`. */
@@ -57,6 +62,9 @@ export const contacts = tenantTable(
       index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
       index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
       index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id).where(sql`${t.source} is not null`),
+      index('contacts_company_index')
+        .on(t.workspaceId, t.companyId, t.createdAt, t.id)
+        .where(sql`${t.companyId} is not null`),
       index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
       index('contacts_search_index').using('gin', t.workspaceId, t.searchText.op('gin_trgm_ops')),
       index('contacts_tags_index').using('gin', t.workspaceId, t.tags),

@@ -3,6 +3,7 @@ import { bigint, check, date, foreignKey, index, jsonb, text, type AnyPgColumn }
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { members } from './auth.ts'
+import { companies } from './companies.ts'
 import { stages } from './pipelines.ts'
 
 export const dealStatuses = ['OPEN', 'WON', 'LOST'] as const
@@ -18,6 +19,8 @@ export const deals = tenantTable(
     stageId: id('stg').notNull(),
     /** No foreign key: a closed deal outlives its contact. A statement that writes it locks the contact. */
     contactId: id('con').notNull(),
+    /** A company that has deals cannot be deleted. */
+    companyId: id('cpy'),
     /** When the contact was erased: `contactId` finds no contact then, and the deal is guarded by its own lock. */
     contactErasedAt: timestamptz(),
     /** The contacts that the deal had before, in whose timelines it has events. The erasure of the contact needs them. */
@@ -35,6 +38,7 @@ export const deals = tenantTable(
   },
   {
     key: ['id'],
+    references: { companyId: companies },
     extra: (t) => [
       // One foreign key for both: the stage always belongs to the pipeline of the deal.
       foreignKey({
@@ -56,6 +60,9 @@ export const deals = tenantTable(
       index('deals_pipeline_index').on(t.workspaceId, t.pipelineId, t.createdAt, t.id),
       index('deals_stage_index').on(t.workspaceId, t.stageId, t.createdAt, t.id),
       index('deals_contact_index').on(t.workspaceId, t.contactId, t.createdAt, t.id),
+      index('deals_company_index')
+        .on(t.workspaceId, t.companyId, t.createdAt, t.id)
+        .where(sql`${t.companyId} is not null`),
       index('deals_owner_index').on(t.workspaceId, t.ownerId, t.createdAt, t.id).where(sql`${t.ownerId} is not null`),
       index('deals_expected_index')
         .on(t.workspaceId, t.expectedCloseOn, t.id)

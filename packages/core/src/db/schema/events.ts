@@ -13,6 +13,8 @@ export const events = tenantTable(
     data: json().notNull(),
     /** The contact whose timeline shows the event. No foreign key: events outlive contacts. */
     contactId: id('con'),
+    /** The company whose timeline shows the event, as `contactId`. */
+    companyId: id('cpy'),
     /** The transaction that emitted the event: its position in the feed, see `webhooks/event-feed.ts`. */
     transactionId: transactionId().notNull().default(sql`pg_current_xact_id()`),
     createdAt: createdAt(),
@@ -26,6 +28,9 @@ export const events = tenantTable(
       index('events_contact_index')
         .on(t.workspaceId, t.contactId, t.createdAt, t.id)
         .where(sql`${t.contactId} is not null`),
+      index('events_company_index')
+        .on(t.workspaceId, t.companyId, t.createdAt, t.id)
+        .where(sql`${t.companyId} is not null`),
       // The events of a deal whose contact was erased: they belong to no timeline.
       index('events_deal_index')
         .on(t.workspaceId, sql`(${t.data} ->> 'id')`)

@@ -88,9 +88,11 @@ async function insertRelatedRows(ctx: Ctx) {
       select workspace_id, id, 0, '' from imports where workspace_id = ${workspaceId}`,
     sql`insert into import_seen (workspace_id, import_id, email_hash)
       select workspace_id, id, 7 from imports where workspace_id = ${workspaceId}`,
-    sql`insert into deals (workspace_id, id, pipeline_id, stage_id, contact_id, owner_id)
-      select s.workspace_id, uuidv7(), s.pipeline_id, s.id, ${uuidOf(contact.id)}, m.user_id
-      from stages s join members m on m.workspace_id = s.workspace_id
+    sql`insert into companies (workspace_id, id, name, owner_id)
+      select workspace_id, uuidv7(), 'Acme', user_id from members where workspace_id = ${workspaceId}`,
+    sql`insert into deals (workspace_id, id, pipeline_id, stage_id, contact_id, company_id, owner_id)
+      select s.workspace_id, uuidv7(), s.pipeline_id, s.id, ${uuidOf(contact.id)}, c.id, m.user_id
+      from stages s join members m on m.workspace_id = s.workspace_id join companies c on c.workspace_id = s.workspace_id
       where s.workspace_id = ${workspaceId} and s.position = 3`,
     sql`insert into deal_moves
       (workspace_id, id, deal_id, from_pipeline_id, from_stage_id, from_status, to_pipeline_id, to_stage_id, to_status)
