@@ -14,22 +14,27 @@ const knownNames: Readonly<Record<YesNoColumn | 'status' | 'unsubscribedAt', rea
     newslettersubscribed mailchimpwoocommerceissubscribed`),
   'status.optedIn': toWords(`
     optin optedin emailoptin emailoptedin doubleoptin marketingoptin newsletteroptin acceptsmarketing
-    acceptsemailmarketing emailconsent marketingconsent emailmarketingconsent`),
+    acceptsemailmarketing emailconsent marketingconsent emailmarketingconsent confirmed isconfirmed emailconfirmed
+    verified isverified emailverified activated isactivated`),
   'status.unsubscribed': ['unsubscribed', 'isunsubscribed', 'unsubscribedfromlist', 'unsubscribedfromnewsletter'],
   'status.optedOut': toWords(`
     optout optedout emailoptout emailoptedout hasoptedoutofemail optedoutofemail unsubscribedfromallemail
     unsubscribedfromallemails unsubscribedfromall globalunsubscribe donotcontact donotemail donotmail
     donotcontactemail donotbulkemail dnc isdnc blacklisted blocklisted isblacklisted isblocklisted
-    emailblacklisted optoutofemail`),
-  'status.bounced': ['bounced', 'hardbounced', 'isbounced', 'emailbounced', 'emailhardbounced'],
-  'status.complained': ['complained', 'markedasspam', 'markedspam', 'spamcomplaint', 'reportedspam'],
+    emailblacklisted optoutofemail emaildisabled emailsdisabled emailaddressisoptedout emailaddressoptedout
+    portalunsubscribe`),
+  'status.bounced': toWords(`
+    bounced hardbounced isbounced emailbounced emailhardbounced portalbounce globalbounce invalidemail
+    emailinvalid isemailinvalid emailaddressisinvalid invalid isinvalid`),
+  'status.complained': toWords(`
+    complained markedasspam markedspam spamcomplaint reportedspam portalspamreport globalspamreport`),
   status: toWords(`
     emailmarketingstatus subscriptionstatus subscriberstatus emailsubscriptionstatus optinstatus
     doubleoptinstatus emailpermissionstatus subscribestatus`),
   unsubscribedAt: toWords(`
     unsubscribedat unsubscribedon unsubscribeddate unsubscribedate dateunsubscribed unsubtime optoutdate
     optoutat optouttime optedoutat optedouton optedoutdate dateoptedout unsubscriptiondate unsubscribetime
-    unsubscribeat emailunsubscribedat`),
+    unsubscribeat emailunsubscribedat deactivated deactivatedat`),
 }
 const columnsByName = new Map(
   Object.entries(knownNames).flatMap(([column, names]) => names.map((name) => [name, column] as const)),
@@ -44,7 +49,7 @@ export const isOptOutColumn = (name: string): boolean =>
 
 /** Parts of names in the languages of Rapport. Yes in such a column means that the person wants no emails. */
 const negative = toWords(`
-    unsub optout optedout optingout donot dnc dnd nomail noemail nonewsletter never blacklist blocklist denylist
+    unsub optout optedout optingout deactivat deaktiv desactiv disattiv emaildisabled mailsdisabled donot dnc dnd nomail noemail nonewsletter never blacklist blocklist denylist
     blocked suppress notsubscribed unreachable withdrawn revoked abgemeldet abmeld abbestell ausgetragen austrag
     widerruf widerspr gesperrt werbesperr keinemail keinewerbung keinnewsletter nichtkontakt nichtanschreiben
     desabonn desinscri opposition nepascontacter nepasenvoyer refus listenoire baja desuscri nocontactar
@@ -65,10 +70,17 @@ const withoutMarks = (name: string) =>
     .replaceAll(/[^\p{L}\p{N}]/gu, '')
 const hasAny = (name: string, parts: readonly string[]) => parts.some((part) => name.includes(part))
 
+/** Whole names that say whom the other system mails, or something else, such as whether a customer is active. */
+const ofState = toWords('active isactive aktiv actif activo attivo ativo enabled isenabled disabled isdisabled')
+
 /** Whether the name speaks of consent, opt-in or opt-out. */
 export function speaksOfConsentByName(name: string): boolean {
   const plain = withoutMarks(name)
-  return columnsByName.has(plain) || [negative, bounces, complaints, positive].some((parts) => hasAny(plain, parts))
+  return (
+    columnsByName.has(plain) ||
+    ofState.includes(plain) ||
+    [negative, bounces, complaints, positive].some((parts) => hasAny(plain, parts))
+  )
 }
 
 /** How a column is read that the caller maps to `status`: what yes means depends on its name. */
@@ -78,7 +90,7 @@ export function toStatusColumn(name: string): string {
   if (known !== undefined && known !== 'unsubscribedAt') return known
   if (hasAny(plain, complaints)) return 'status.complained'
   if (hasAny(plain, bounces)) return 'status.bounced'
-  if (hasAny(plain, negative))
+  if (hasAny(plain, [...negative, 'disabled']))
     return plain.includes('unsub') && !plain.includes('all') ? 'status.unsubscribed' : 'status.optedOut'
   return hasAny(plain, ['consent', 'optin', 'optedin', 'permission', 'einwillig', 'zustimm'])
     ? 'status.optedIn'

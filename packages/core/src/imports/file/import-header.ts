@@ -86,7 +86,7 @@ function readSeparator(head: Buffer, position: number): { delimiter: string; len
 
 /** The possible delimiters, those that occur most often in the first line outside quotation marks first. */
 function countDelimiters(text: string): string[] {
-  const counts = { ',': 0, ';': 0, '\t': 0 }
+  const counts = { ',': 0, ';': 0, '\t': 0, '|': 0 }
   let isQuoted = false
   for (const character of text.trimStart()) {
     if (character === '"') isQuoted = !isQuoted

@@ -1,36 +1,46 @@
 /** Matches the columns of a file of addresses to suppress. One column of addresses needs no header. */
 import { AppError, invalidField } from '../../kernel/errors.ts'
-import { Email } from '../../kernel/validation.ts'
 import { trimInvisible } from '../../kernel/values/text.ts'
+import { readAddresses } from '../rows/row-address.ts'
 import { isStatusColumn } from '../rows/status-columns.ts'
 import { normalizeName, requireHeaders, resolveColumns } from './column-names.ts'
 import { findConsentColumn, toStatusColumn } from './consent-columns.ts'
 import type { ColumnMatcher } from './import-header.ts'
 
 const properties = ['email', 'reason', 'saidAt', 'listId']
-/** Columns by their names in the exports of SendGrid, Mailgun, Postmark, Brevo and others. */
-const columnsByName = new Map([
-  ...['email', 'emailaddress', 'mail', 'address', 'recipient', 'recipientemail'].map(
-    (name) => [name, 'email'] as const,
-  ),
-  ...['reason', 'status', 'suppressionreason', 'type', 'reasoncode', 'unsubreason', 'bouncetype', 'error'].map(
-    (name) => [name, 'status'] as const,
-  ),
-  ...['saidat', 'createdat', 'created', 'date', 'blockedat', 'cleantime', 'bouncedat', 'suppressedat', 'timestamp'].map(
-    (name) => [name, 'saidAt'] as const,
-  ),
-  ['listid', 'listId'],
-  ['origin', 'origin'],
-])
+const toWords = (text: string): readonly string[] => text.trim().split(/\s+/)
+/** Columns by their names in the exports of SendGrid, Mailgun, Postmark, Brevo, Amazon SES, SparkPost, Mandrill … */
+const columnsByName = new Map(
+  Object.entries({
+    email: toWords('email emailaddress mail address recipient recipientemail recipientaddress'),
+    status: toWords('reason status suppressionreason type reasoncode unsubreason bouncetype error source'),
+    saidAt: toWords(`
+      saidat createdat createdatutc created createdon date dateadded datecreated addedat blockedat cleantime bouncedat
+      bouncedate suppressedat timestamp lastupdatetime eventtime eventdate`),
+    listId: ['listid'],
+    origin: ['origin'],
+  }).flatMap(([column, names]) => names.map((name) => [name, column] as const)),
+)
+/** Without spaces and punctuation, such as `createdatutc` for `Created At (UTC)`. */
+const toName = (text: string) => normalizeName(trimInvisible(text)).replaceAll(/[^\p{L}\p{N}]/gu, '')
 
 /** What an export has beside these, by the columns that show that it is this export. */
 const leftOut: readonly { by: readonly string[]; names: readonly string[] }[] = [
   // Mailgun: bounces and unsubscribes.
-  { by: ['address', 'createdat'], names: ['code', 'tags', 'tag', 'messagehash'] },
+  { by: ['address', 'createdat'], names: ['code', 'tags', 'tag', 'messagehash', 'count', 'domain'] },
   // SendGrid: group unsubscribes, blocks.
   { by: ['email', 'created'], names: ['groupid', 'groupname', 'ip', 'isglobal'] },
   // Brevo: blocked contacts.
   { by: ['email', 'blockedat'], names: ['senderemail', 'message'] },
+  // SparkPost.
+  { by: ['recipient', 'nontransactional'], names: ['description', 'updated', 'transactional', 'nontransactional'] },
+  // Mandrill: rejection denylist.
+  {
+    by: ['email', 'reason', 'detail'],
+    names: ['detail', 'lasteventat', 'expiresat', 'expired', 'sender', 'subaccount', 'rejected'],
+  },
+  // MailUp: unsubscribed recipients.
+  { by: ['optoutdate', 'optouttype'], names: ['phone', 'idlist', 'optoutnl', 'optouttype', 'optoutsubtype'] },
   // Keila.
   { by: ['email', 'data', 'status'], names: ['firstname', 'lastname', 'data', 'externalid'] },
   // Ghost: members.
@@ -62,9 +72,8 @@ const leftOut: readonly { by: readonly string[]; names: readonly string[] }[] = 
 
 /** How a value with this name is read; undefined for an unknown name. */
 export function matchSuppressionColumn(name: string): string | undefined {
-  const normalized = normalizeName(trimInvisible(name))
   const consent = findConsentColumn(name)
-  return columnsByName.get(normalized) ?? (consent === 'unsubscribedAt' ? 'saidAt' : consent)
+  return columnsByName.get(toName(name)) ?? (consent === 'unsubscribedAt' ? 'saidAt' : consent)
 }
 
 /** Several columns can tell the reason, and the first moment that a row has counts. */
@@ -118,7 +127,7 @@ function findLeftOut(names: readonly string[]): (name: string) => boolean {
   return (name) => found.includes(toName(name))
 }
 
-const isAddress = (text: string) => Email.safeParse(text).success
+const isAddress = (text: string) => readAddresses(text).emails.length > 0
 const hasAddress = (names: readonly string[]) => names.some(isAddress)
 
 function withoutHeader(cells: readonly string[]): string[] {

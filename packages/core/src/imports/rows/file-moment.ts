@@ -1,7 +1,7 @@
 /** Moments as other systems write them, if they can be read in one way only. Without a time zone, they are in UTC. */
 import { languages } from '../../kernel/values/languages.ts'
 
-const separator = String.raw`(?:,? +(?:(?:at|um|à|a las|alle|às) +)?|T)`
+const separator = String.raw`(?:,? +(?:(?:at|um|à|a las|alle(?: ore)?|às) +)?|T)`
 const time = String.raw`(?:${separator}(?<time>\d\S*.*))?$`
 const month = String.raw`(?<name>\p{L}{3,10})\.?`
 const dates = [
@@ -12,14 +12,16 @@ const dates = [
   // `11/21/2026` or `21/11/2026`, if one of the two can only be the day.
   String.raw`^(?<one>\d{1,2})/(?<other>\d{1,2})/(?<year>\d{4})`,
   // `Tue, 18 Apr 2016` (RFC 5322), `18. April 2016`, `18-Apr-2016`, `18 de abril de 2016`.
-  String.raw`^(?:\p{L}{2,10}\.?,? +)?(?<day>\d{1,2})(?:\.|st|nd|rd|th|er)?[ -](?:de )?${month}[ -](?:de )?(?<year>\d{4})`,
+  String.raw`^(?:\p{L}{2,10}\.?,? +){0,2}(?<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -](?:de )?${month}[ -](?:de )?(?<year>\d{4})`,
   // `April 18, 2016`, `Mon Apr 18 2016`.
   String.raw`^(?:\p{L}{2,10}\.?,? +)?${month} +(?<day>\d{1,2})(?:st|nd|rd|th)?,? +(?<year>\d{4})`,
+  // `Fri Oct 21 11:02:55 UTC 2011`, as C, date(1), Ruby and Java print it.
+  String.raw`^\p{L}{2,4}\.? +${month} +(?<day>\d{1,2}) (?<clock>\d\d?:\d\d(?::\d\d)?(?: [A-Z]{3,4}| [+-]\d{4})?) (?<year>\d{4})`,
   // `20260421T063549Z`.
   String.raw`^(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?=T\d{4})`,
 ].map((date) => new RegExp(date + time, 'iu'))
 const timeOfDay =
-  /^(?<hour>\d{1,2})(?::?(?<minute>\d{2})(?::?(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?)? ?(?<half>[ap]\.?m\.?)? ?(?<zone>Z|UTC?|GMT|[ECMP][SD]T|CES?T)?(?:(?<offset>[+-]\d{2}(?::?\d{2})?)(?: \(?[A-Z][A-Za-z ]{2,40}\)?| [+-]\d{2,4})?)?$/i
+  /^(?<hour>\d{1,2})(?:[:.h]?(?<minute>\d{2})(?:[:.]?(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?)? ?(?<half>[ap]\.?m\.?)?(?: Uhr)? ?\(?(?<zone>Z|UTC?|GMT|[ECMP][SD]T|CES?T)?\)?(?:(?<offset>[+-]\d{2}(?::?\d{2})?)(?: ?\(?[A-Z][A-Za-z ]{2,40}\)?| [+-]\d{2,4})?)?(?:\[[A-Za-z_/+-]{2,40}\])?$/i
 
 /** The zones of RFC 5322 and of Central Europe, in hours. Others have several meanings. */
 const zones: Readonly<Record<string, number>> = {
@@ -51,12 +53,16 @@ function toName(text: string): string {
   return text.toLowerCase().replaceAll('.', '').trim()
 }
 
-/** Seconds or milliseconds since 1970, after 2001. */
-const epoch = /^(?<seconds>1\d{9})(?:\.\d+)?$|^(?<milliseconds>1\d{12})$/
-/** MySQL writes a date that is not known as zeros. */
-const zero = /^[\s:.,/TZ+-]*0[0\s:.,/TZ+-]*$/i
+/** Seconds, milliseconds (also of .NET, in `/Date()/`) or microseconds since 1970, after 2001. */
+const epoch = /^(?<seconds>1\d{9})(?:\.\d+)?$|^(?:\/Date\()?(?<milliseconds>1\d{12})(?:\d{3}|[+-]\d{4})?(?:\)\/)?$/
+/**
+ * How programs write a date that is not known: MySQL as zeros, PHP as the day before them, Go and .NET as the first day of
+ * the year 1, spreadsheets as their day 0.
+ */
+const zero =
+  /^(?:[\s:.,/TZ+-]*0[0\s:.,/TZ+-]*|(?:-0001[-/]11[-/]30|0001[-/]01[-/]01|0?1[./]0?1[./]0001|30[./]11[./]-0001|1899[-/]12[-/]30|1900[-/]01[-/]00)(?:[ T](?:00:|12:00:00 AM)[0\s:.,TZUCAMPM+-]*)?)$/i
 
-/** Whether the text is a date of zeros, which means none. */
+/** Whether the text is such a date, which means none. */
 export const isZeroDate = (text: string) => zero.test(text)
 
 /** Returns undefined if the text is no moment, or can be read in two ways. */
@@ -67,7 +73,7 @@ export function parseMoment(text: string): Date | undefined {
   for (const pattern of dates) {
     const groups = pattern.exec(trimmed)?.groups
     const date = groups && readDate(groups)
-    if (groups && date) return addTime(date, groups['time'])
+    if (groups && date !== undefined) return addTime(date, groups['time'] ?? groups['clock'])
   }
   return undefined
 }
@@ -106,7 +112,7 @@ function addTime(date: number, text: string | undefined): Date | undefined {
   if (groups['minute'] === undefined && !half) return undefined
   if (half && (given < 1 || given > 12)) return undefined
   const hour = half ? (given % 12) + (half === 'p' ? 12 : 0) : given
-  if (hour > 23 || minute > 59 || second > 59) return undefined
+  if (hour > 23 || minute > 59 || second > 60) return undefined
   const milliseconds = Number((groups['fraction'] ?? '').slice(0, 3).padEnd(3, '0'))
   const local = date + ((hour * 60 + minute) * 60 + second) * 1_000 + milliseconds
   const zone = (zones[groups['zone']?.toUpperCase() ?? ''] ?? 0) * 60

@@ -19,49 +19,104 @@ export type OptOutStatus = Extract<FileStatus, 'UNSUBSCRIBED' | 'OPTED_OUT' | 'M
 
 const toWords = (text: string): readonly string[] => text.trim().split(/\s+/)
 
-/** In lower case, without spaces, hyphens and underscores. */
+/** In lower case, without accents, spaces, hyphens and underscores. */
 const words: Readonly<Record<FileStatus, readonly string[]>> = {
-  CONFIRMED: ['confirmed', 'subscribed', 'active', 'enabled', 'optedin', 'optin', 'accepted'],
-  PENDING: ['pending', 'unconfirmed'],
+  CONFIRMED: toWords(`
+    confirmed subscribed active enabled optedin optin doubleoptin singleoptin accepted granted express softbounced
+    softbounce`),
+  PENDING: toWords('pending unconfirmed unactivated optinpending doubleoptinpending waitingforconfirmation'),
   NONE: toWords(`
-    none nonsubscribed notsubscribed neversubscribed transactional archived inactive deleted nonmarketingcontact`),
-  UNSUBSCRIBED: ['unsubscribed', 'unsubscribe', 'unsubscribes', 'cancelled', 'canceled', 'rejected'],
+    none nonsubscribed notsubscribed neversubscribed transactional archived inactive deleted nonmarketingcontact
+    implied nopermissionsset notset noconsent denied declined refused`),
+  UNSUBSCRIBED: toWords('unsubscribed unsubscribe unsubscribes unsub cancelled canceled rejected'),
   OPTED_OUT: toWords(`
     optedout optout blocklisted blacklisted blocklist blacklist donotcontact donotmail donotemail dnc
-    unsubscribedviama unsubscribedviaemail unsubscribedviaapi globalunsubscribe`),
-  MANUAL: ['manual', 'disabled', 'blocked', 'suppressed', 'manualsuppression', 'adminblocked'],
+    unsubscribedviama unsubscribedviaemail unsubscribedviaapi globalunsubscribe withdrawn revoked`),
+  MANUAL: toWords('manual disabled deactivated removed blocked suppressed manualsuppression adminblocked'),
   BOUNCED: toWords(`
     bounced bounce bounces hardbounced hardbounce cleaned undeliverable unreachable invalid invalidemail`),
   COMPLAINED: toWords(`
     complained complaint complaints spam spamcomplaint spamreport spamreports abuse abusereport abusecomplaint
-    spammed junk markedasspam contactflaggedasspam`),
+    spammed spammy junk markedasspam contactflaggedasspam feedbackloop fbl`),
 }
-const statusByWord = new Map(fileStatuses.flatMap((status) => words[status].map((word) => [word, status] as const)))
 
-const toWord = (text: string) => text.toLowerCase().replaceAll(/[\s_-]/g, '')
+/** The same in the other languages of Rapport, as exports and people write it. */
+const translations: Readonly<Partial<Record<FileStatus, readonly string[]>>> = {
+  CONFIRMED: toWords(`
+    bestatigt angemeldet aktiv abonniert confirme abonne inscrit actif confirmado suscrito activo confermato iscritto
+    attivo inscrito ativo`),
+  PENDING: toWords(`
+    unbestatigt ausstehend nonconfirme enattente noconfirmado pendiente nonconfermato inattesa pendente`),
+  NONE: toWords(`
+    inaktiv nichtangemeldet inactif noninscrit inactivo nosuscrito inattivo noniscritto inativo naoinscrito`),
+  UNSUBSCRIBED: toWords(`
+    abgemeldet ausgetragen gekundigt desabonne desinscrit debaja dadodebaja dadadebaja desuscrito disiscritto
+    disiscritta cancellato descadastrado descadastrada desinscrito cancelado`),
+  OPTED_OUT: toWords(`
+    widerspruch widerrufen nichtkontaktieren nichtanschreiben keinewerbung nepascontacter nocontactar noncontattare
+    naocontatar`),
+  MANUAL: toWords('gesperrt blockiert bloque bloqueado bloccato'),
+  BOUNCED: toWords('unzustellbar ungultig rebotado rebote rimbalzato respinto rejeitado'),
+  COMPLAINED: toWords('beschwerde spambeschwerde plainte denuncia denunciado segnalatocomespam'),
+}
+
+/** In lower case, without accents. */
+const toPlain = (text: string) =>
+  text
+    .normalize('NFD')
+    .toLowerCase()
+    .replaceAll(/[\u0300-\u036f]/g, '')
+const toWord = (plain: string) => plain.replaceAll(/[\s_-]/g, '')
+const statusByWord = new Map(
+  [words, translations].flatMap((table) =>
+    fileStatuses.flatMap((status) => (table[status] ?? []).map((word) => [word, status] as const)),
+  ),
+)
+
+/** What people and programs write around such words, such as `Unsubscribed (2020)`. Only against emails. */
+const phrases: readonly (readonly [RegExp, OptOutStatus])[] = [
+  [/complain|abuse|spam.?(?:report|beschwerde)|marked as spam|feedback.?loop/, 'COMPLAINED'],
+  [/unsubscri|\bopt(?:ed|ing)?[ _-]?out\b|do not (?:e?mail|contact)|\bno (?:more )?e-?mails/, 'UNSUBSCRIBED'],
+  [
+    /\b(?:abgemeldet|ausgetragen|widerspr|nicht (?:mehr )?anschreiben|keine? (?:e-?mails?|newsletter)\b)/,
+    'UNSUBSCRIBED',
+  ],
+  [/desabonn|desinscri|dad[oa] de baja|desuscri|disiscri|descadastr/, 'UNSUBSCRIBED'],
+  [/bounce/, 'BOUNCED'],
+]
+const findPhrase = (plain: string) => phrases.find(([pattern]) => pattern.test(plain))?.[1]
 
 /** Reads a word for a status. An empty cell says that the person is not subscribed; undefined for an unknown word. */
 export function readStatusWord(text: string): FileStatus | undefined {
-  const word = text.toLowerCase().replaceAll(/[\s_-]/g, '')
-  return word === '' ? 'NONE' : statusByWord.get(word)
+  const plain = toPlain(text)
+  const word = toWord(plain)
+  return word === '' ? 'NONE' : (statusByWord.get(word) ?? findPhrase(plain))
 }
 
 /** Words that speak of consent to emails in any column; the others can be about an order or an account. */
 const unmistakable: readonly FileStatus[] = ['UNSUBSCRIBED', 'OPTED_OUT', 'BOUNCED', 'COMPLAINED']
-const otherwise = ['cancelled', 'canceled', 'rejected', 'invalid', 'spam', 'junk', 'abuse', 'complaint', 'complaints']
+const otherwise = toWords(`
+  cancelled canceled rejected invalid spam junk abuse complaint complaints withdrawn revoked cancellato cancelado
+  gekundigt ungultig respinto rejeitado beschwerde plainte denuncia denunciado widerrufen softbounced softbounce`)
 const ofSubscribers = ['subscribed', 'nonsubscribed', 'notsubscribed', 'neversubscribed', 'optedin', 'optin']
+
+/** A longer text, or a link, has such words for other reasons. */
+const maxRemarkLength = 80
 
 /** Whether the value of any column says that a person wants emails or none. */
 export function speaksOfConsent(text: string): boolean {
-  const word = toWord(text)
+  if (text.length > maxRemarkLength || text.includes('://')) return false
+  const plain = toPlain(text)
+  const word = toWord(plain)
   const status = statusByWord.get(word)
-  return (
-    ofSubscribers.includes(word) || (status !== undefined && unmistakable.includes(status) && !otherwise.includes(word))
-  )
+  if (status !== undefined)
+    return ofSubscribers.includes(word) || (unmistakable.includes(status) && !otherwise.includes(word))
+  const phrase = findPhrase(plain)
+  return phrase !== undefined && (phrase !== 'COMPLAINED' || plain.includes('spam'))
 }
 
-/** Names every known word. No message contains a value of the file. */
-export const unknownStatus = `unknown status. Known words: ${[...statusByWord.keys()].join(', ')}`
+/** Names the English words. No message contains a value of the file. */
+export const unknownStatus = `unknown status. Known words: ${Object.values(words).flat().join(', ')}`
 
 const optOutStatuses: readonly FileStatus[] = ['UNSUBSCRIBED', 'OPTED_OUT', 'MANUAL', 'BOUNCED', 'COMPLAINED']
 export const isOptOut = (status: FileStatus): status is OptOutStatus => optOutStatuses.includes(status)

@@ -2,6 +2,7 @@
 import { type CustomFields, parseCustomValue } from '../../custom-fields/custom-fields.ts'
 import { toPrintable } from '../file/column-names.ts'
 import { findCustomField } from '../file/match-columns.ts'
+import { isMissing } from './yes-no-words.ts'
 
 interface Attributes {
   /** By the keys of custom fields. Each value is read like a cell. */
@@ -31,12 +32,18 @@ export function parseAttributes(cell: string, fields: CustomFields): Attributes 
   }
 }
 
-/** Programs write no attributes as null, or as an empty array. */
+/** Programs write no attributes as null, as an empty array or as their word for it, and some write JSON as a JSON string. */
 function parseObject(cell: string): Record<string, unknown> | undefined {
+  if (isMissing(cell)) return {}
+  const once = parseJson(cell)
+  const parsed = typeof once === 'string' ? parseJson(once) : once
+  if (parsed === null || (Array.isArray(parsed) && parsed.length === 0)) return {}
+  return typeof parsed === 'object' && !Array.isArray(parsed) ? { ...parsed } : undefined
+}
+
+function parseJson(text: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(cell)
-    if (parsed === null || (Array.isArray(parsed) && parsed.length === 0)) return {}
-    return typeof parsed === 'object' && !Array.isArray(parsed) ? { ...parsed } : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }

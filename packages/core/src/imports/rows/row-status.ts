@@ -28,9 +28,13 @@ const momentMessage =
 export function readMoment(text: string): { at: Timestamp } | { message: string } {
   const moment = parseMoment(text)
   const now = Date.now()
+  if (isEpochStart(text)) return { message: 'is the start of 1970, which stands for no date' }
   if (moment && moment.getTime() <= now + dayMs) return { at: timestampAt(Math.min(moment.getTime(), now)) }
   return { message: moment ? 'must not be in the future' : momentMessage }
 }
+
+/** Programs write the number zero as this date. */
+const isEpochStart = (text: string) => parseMoment(text)?.getTime() === 0
 
 /** JSON has numbers and booleans too. Undefined for a value that is missing, also as a date of zeros. */
 function toText(value: unknown): string | undefined {
@@ -62,7 +66,7 @@ interface ReadStatus {
 export function parseStatus(given: Readonly<Record<string, unknown>>, ofEveryRow: readonly FileStatus[]): ReadStatus {
   const issues: Issue[] = []
   const confirmedAt = toText(given['confirmedAt'])
-  const proof = confirmedAt === undefined ? undefined : readMoment(confirmedAt)
+  const proof = confirmedAt === undefined || isEpochStart(confirmedAt) ? undefined : readMoment(confirmedAt)
   if (proof && 'message' in proof) issues.push({ path: 'confirmedAt', message: proof.message })
   const address = OptInAddress.safeParse(given['optInAddress'])
   for (const { message } of address.error ? toIssues(address.error) : []) issues.push({ path: 'optInAddress', message })

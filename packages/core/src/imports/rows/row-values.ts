@@ -8,10 +8,11 @@ import { customPrefix, readOnlyProperties } from '../file/match-columns.ts'
 import { type DecimalMark, normalizeNumber } from '../file/number-format.ts'
 import { isZeroDate, parseMoment } from './file-moment.ts'
 import { parseAttributes } from './row-attributes.ts'
+import { unwrapAddress } from './row-address.ts'
 import { type RowError, rowError } from './row-errors.ts'
 import { statusProperties } from './row-status.ts'
 import { isStatusColumn, ofHeadersOnly } from './status-columns.ts'
-import { readYesNo } from './yes-no-words.ts'
+import { isBroken, isMissing, readYesNo } from './yes-no-words.ts'
 
 export type Values = Record<string, unknown>
 
@@ -53,7 +54,8 @@ export function readCells(row: FileRow<string[]>, format: CsvFormat): RowValues 
     if (column === null || !isSaid(column)) continue
     const cell = readCell(cells, index)
     if (isStatusColumn(column)) said[column] = [...((said[column] as string[] | undefined) ?? []), cell]
-    else if (cell.trim() !== '') said[column] = isKey(column) ? cell.trim() : cell
+    else if (isKey(column)) said[column] = readKey(column, cell)
+    else if (cell.trim() !== '') said[column] = cell
   }
   return { line, said, readContact: () => readContactCells(row, format, said) }
 }
@@ -91,9 +93,17 @@ function readContactCells(
   return { values: { ...values, ...(tags.length > 0 && { tags }), customFieldValues: custom }, warnings }
 }
 
-const onlyKeys = (said: Values): Values => Object.fromEntries(Object.entries(said).filter(([name]) => isKey(name)))
+const onlyKeys = (said: Values): Values =>
+  Object.fromEntries(Object.entries(said).filter(([name, value]) => isKey(name) && value !== undefined))
 
-const readCell = (cells: readonly string[], index: number) => unescapeFormulas(unwrapText(cells[index] ?? ''))
+function readCell(cells: readonly string[], index: number): string {
+  const cell = unescapeFormulas(unwrapText(cells[index] ?? ''))
+  return isBroken(cell) ? '' : cell
+}
+
+/** Undefined for a key that is missing: as a text such as `NULL` it would be one of several people. */
+const readKey = (column: string, cell: string) =>
+  isMissing(cell) ? undefined : column === 'email' ? unwrapAddress(cell) : cell.trim()
 
 /** Programs write `="0049"` so that a spreadsheet keeps the zeros of a text. */
 function unwrapText(cell: string): string {
@@ -113,17 +123,27 @@ function toCustomValue(
   return parseCustomValue(fields, key, type === 'TEXT' ? cell : cell.trim())
 }
 
-/** Splits tags at semicolons or commas. A quoted tag may contain either, as in an export. */
+/** Splits tags at semicolons, commas or line breaks. A quoted tag may contain them, as in an export. */
 function splitTags(cell: string): string[] {
-  const tags = cell.includes('"') ? splitQuotedTags(cell) : cell.split(/[;,]/)
+  const listed = unwrapList(cell)
+  const tags = listed.includes('"') ? splitQuotedTags(listed) : listed.split(/[;,\r\n]/)
   return tags.map((tag) => tag.trim()).filter((tag) => tag !== '')
+}
+
+/** Programs write an array as JSON, as Python or as PostgreSQL: `["a","b"]`, `['a', 'b']`, `{a,b}`. */
+function unwrapList(cell: string): string {
+  const list = /^\s*[[{](.*)[\]}]\s*$/s.exec(cell)?.[1]
+  if (list === undefined) return cell.trim().toLowerCase() === 'null' ? '' : cell
+  // A tag may have brackets.
+  if (!/^\s*$|["']|^[^;]*,[^;]*$/s.test(list)) return cell
+  return list.replaceAll(/(?<=^|[,;]\s*)'([^']*)'(?=\s*(?:[,;]|$))/g, '"$1"')
 }
 
 function splitQuotedTags(cell: string): string[] {
   try {
     return parse(cell, { delimiter: [';', ','], trim: true, relax_quotes: true, relax_column_count: true }).flat()
   } catch {
-    return cell.split(/[;,]/)
+    return cell.split(/[;,\r\n]/)
   }
 }
 
@@ -134,8 +154,9 @@ export function readObject(row: FileRow<unknown>): RowValues | RowError {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     return rowError(line, 'Row is not a JSON object')
   const [said, contact]: [Values, Values] = [{}, {}]
-  for (const [name, value] of Object.entries(content)) {
+  for (const [name, given] of Object.entries(content)) {
     if (readOnlyProperties.includes(name)) continue
+    const value: unknown = isKey(name) && typeof given === 'string' && given !== '' ? readKey(name, given) : given
     if (isSaid(name) && !ofHeadersOnly.includes(name)) said[name] = value
     if (!isSaid(name) || isKey(name) || ofHeadersOnly.includes(name)) contact[name] = value
   }

@@ -30,16 +30,19 @@ const optOutNumbers = new Map<string, FileStatus>([
   ['3', 'MANUAL'],
 ])
 
-/** A column of answers can also have words for a status, or the moment since when the answer is yes. */
+/**
+ * A column of answers can also have words for a status, or the moment since when the answer is yes. Of bounces and
+ * complaints it has the report of a server, too.
+ */
 const answerReader = (column: YesNoColumn): Reader => {
   const { yes, no, none } = answers[column]
-  const isOfOptOuts = none === 'CONFIRMED'
+  const hasReports = yes === 'BOUNCED' || yes === 'COMPLAINED'
   return (text) => {
     if (isMissing(text) || isZeroDate(text)) return text.trim() === '0' ? no : none
     const answer = readYesNo(text)
     if (answer !== undefined) return answer ? yes : no
     if (column === 'status.optedOut' && optOutNumbers.has(text.trim())) return optOutNumbers.get(text.trim())
-    return readStatusWord(text) ?? (isOfOptOuts && parseMoment(text) ? yes : undefined)
+    return readStatusWord(text) ?? (hasReports || parseMoment(text) ? yes : undefined)
   }
 }
 

@@ -3,11 +3,11 @@ import { unescapeFormulas } from '../../contacts/export/escape-formulas.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
 import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
-import { Email, type Timestamp } from '../../kernel/validation.ts'
-import { toIssues } from '../../kernel/zod-messages.ts'
+import type { Timestamp } from '../../kernel/validation.ts'
 import type { NewSuppression } from '../../suppressions/suppress.ts'
 import type { FileRow } from '../file/csv-rows.ts'
 import { matchSuppressionColumn } from '../file/match-suppression-columns.ts'
+import { readAddresses } from './row-address.ts'
 import { isOptOut } from './file-status.ts'
 import { type RowError, rowError, toRowError } from './row-errors.ts'
 import { readMoment } from './row-status.ts'
@@ -17,7 +17,9 @@ import { isStatusColumn, readStatus, type StatusColumn } from './status-columns.
 export type SuppressionRow =
   | {
       line: number
-      suppression: Omit<NewSuppression, 'source' | 'at' | 'listId'> & { saidAt?: Timestamp; listId?: ListId }
+      /** A cell may have several addresses. */
+      emails: string[]
+      suppression: Pick<NewSuppression, 'reason'> & { saidAt?: Timestamp; listId?: ListId }
       warnings: RowError[]
     }
   | RowError
@@ -49,8 +51,9 @@ export function suppressionReader({
     const values = layout ? readCells(content as string[], layout, warn) : readObject(content, warn)
     if (!values) return rowError(line, 'Row is not a JSON object')
     const valueOf = (name: string) => values.find(({ column }) => column === name)?.text
-    const email = Email.safeParse(valueOf('email')?.trim())
-    if (!email.success) return toRowError(line, [{ path: 'email', message: toIssues(email.error)[0]?.message ?? '' }])
+    const { emails, issue } = readAddresses(valueOf('email') ?? '')
+    if (issue && emails.length === 0) return toRowError(line, [issue])
+    if (issue) warn('email', `another address of the cell ${issue.message}; left out`)
     const reason = readReason(values) ?? defaultReason
     if (!readReason(values) && values.some(({ column }) => isStatusColumn(column)))
       warn('reason', `unknown word, recorded as ${defaultReason}`)
@@ -60,8 +63,8 @@ export function suppressionReader({
     const listId = Id('lst').safeParse(valueOf('listId'))
     const isOfList = listId.success && reason === 'OPTED_OUT'
     if (valueOf('listId') !== undefined && !isOfList) warn('listId', ofAllLists)
-    const suppression = { email: email.data, reason, ...(moment && 'at' in moment && { saidAt: moment.at }) }
-    return { line, suppression: isOfList ? { ...suppression, listId: listId.data } : suppression, warnings }
+    const suppression = { reason, ...(moment && 'at' in moment && { saidAt: moment.at }) }
+    return { line, emails, suppression: isOfList ? { ...suppression, listId: listId.data } : suppression, warnings }
   }
 }
 
@@ -102,19 +105,13 @@ function readReason(values: readonly Value[]): Reason | undefined {
   return strictest.find((reason) => found.includes(reason))
 }
 
-/** Sentences of mail servers and of people, if no word is known. */
-const sentences: readonly (readonly [RegExp, Reason])[] = [
-  [/complain|abuse|spam.?report|marked as spam/i, 'COMPLAINED'],
-  [/unsubscri|opt(?:ed|ing)?.?out|do not (?:e?mail|contact)/i, 'OPTED_OUT'],
-  [
-    /bounce|^5\.\d{1,3}\.\d{1,3}$|^5\d\d(?:[ -]|$)|(?:mailbox|user|account|address).*(?:unknown|not exist|not found)/i,
-    'BOUNCED',
-  ],
-]
+/** What mail servers say of an address that accepts no email. */
+const refusal =
+  /bounce|(?:^|[\s;#])5\.\d{1,3}\.\d{1,3}\b|(?:^|; *)5\d\d(?:[ -]|$)|(?:mailbox|user|account|address|recipient).*(?:unknown|not exist|not found)|unknown (?:user|recipient)|unbekannt|inconnu|desconocid|sconosciut|desconhecid/i
 
 function readWords(column: StatusColumn, text: string): Reason | undefined {
   const reason = toReason(readStatus(column, text))
-  return reason ?? (column === 'status' ? sentences.find(([pattern]) => pattern.test(text))?.[1] : undefined)
+  return reason ?? (column === 'status' && refusal.test(text) ? 'BOUNCED' : undefined)
 }
 
 function toReason(status: FileStatus | null | undefined): Reason | undefined {

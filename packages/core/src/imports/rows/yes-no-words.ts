@@ -14,8 +14,14 @@ const words: Readonly<Record<Language, Readonly<Record<'yes' | 'no', readonly st
   pt: { yes: ['sim', 'verdadeiro'], no: ['não'] },
 }
 
+/** How people tick a cell. */
+const ticks = ['x', '\u2713', '\u2714', '\u2611', '\u2705', 'checked']
+
 /** Words in the place of a value that is missing. */
-const missing = ['', 'null', 'nil', 'none', 'n/a', 'na', 'nan', '-', '\u2013', '\u2014', 'undefined']
+const missing = ['', 'null', 'nil', 'none', '(none)', 'n/a', 'na', 'nan', '-', '\u2013', '\u2014', 'undefined']
+/** The errors of spreadsheets in the languages of Rapport, a column that is too narrow, and an object that was printed. */
+const broken =
+  /^(?:#(?:n\/?[adv]|ref!?|bezug!|value!?|wert!|valor!|valore!|valeur!|name\?|nombre\?|nome\?|nom\s?\?|div\/0!|null!|nulo!|num!|zahl!|nombre!|error!|spill!|calc!|field!)|#{3,}|\[object object\])$/i
 
 const withoutMarks = (text: string) => text.trim().toLowerCase().normalize('NFD').replaceAll(/\p{M}/gu, '')
 
@@ -25,9 +31,13 @@ const answers = new Map(
     ...no.map((word) => [withoutMarks(word), false] as const),
   ]),
 )
+for (const tick of ticks) answers.set(tick, true)
 
 /** Whether the text is a word for yes or for no; undefined if it is neither. */
 export const readYesNo = (text: string): boolean | undefined => answers.get(withoutMarks(text))
 
 /** Whether the text stands for no value. */
-export const isMissing = (text: string) => missing.includes(withoutMarks(text))
+export const isMissing = (text: string) => missing.includes(withoutMarks(text)) || isBroken(text)
+
+/** Whether a program wrote that it has no value: no person means this text. */
+export const isBroken = (text: string) => broken.test(text.trim())

@@ -1,11 +1,7 @@
+import { readContactFile } from '@rapport/testing/files/import-files.ts'
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
-import { openWindow } from '../file/byte-window.ts'
-import { createCsvReader } from '../file/csv-rows.ts'
-import { readHeader } from '../file/import-header.ts'
 import { createColumnMatcher } from '../file/match-columns.ts'
-import { type ImportRow, readImportRow } from '../rows/import-rows.ts'
-import { readCells } from '../rows/row-values.ts'
 import { type SourceName, sources } from './sources.ts'
 import { timestampAt } from '../../kernel/validation.ts'
 
@@ -140,19 +136,5 @@ test('unknown columns are left out on request, also columns without a name', () 
   })
 })
 
-async function read(
-  name: SourceName,
-  file: string,
-  unknownColumns: 'error' | 'ignore' = 'error',
-): Promise<ImportRow[]> {
-  const bytes = Buffer.from(file)
-  const { layout, start } = await readHeader(
-    bytes,
-    createColumnMatcher({ fields, source: sources[name], unknownColumns }),
-  )
-  const window = openWindow(async (from) => (from < bytes.length ? bytes.subarray(from) : undefined), start)
-  const rows = await createCsvReader(layout.delimiter)(window, 100)
-  return rows.map((row) =>
-    readImportRow(readCells(row, { layout, fields, decimalMarks: new Map() }), { ofEveryRow: layout.statuses ?? [] }),
-  )
-}
+const read = (name: SourceName, file: string, unknownColumns: 'error' | 'ignore' = 'error') =>
+  readContactFile(file, { fields, source: sources[name], unknownColumns })

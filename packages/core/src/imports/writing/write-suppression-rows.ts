@@ -17,10 +17,10 @@ export async function writeSuppressionRows(
     valid.flatMap(({ suppression: { listId } }) => listId ?? []),
   )
   const isUnknown = ({ suppression: { listId } }: (typeof valid)[number]) => listId !== undefined && !lists.has(listId)
-  const added = valid.map((row) => {
+  const added = valid.flatMap((row) => {
     const { saidAt: at, listId, ...said } = row.suppression
     const ofList = listId === undefined || isUnknown(row) ? {} : { listId }
-    return { ...said, ...ofList, at, source: 'IMPORT' as const }
+    return row.emails.map((email) => ({ email, ...said, ...ofList, at, source: 'IMPORT' as const }))
   })
   const stored = await suppress(ctx, added, { emitsEvents: claimed.eachEvent })
   const count = (change: StoredSuppression['change']) => stored.filter((one) => one.change === change).length

@@ -1,5 +1,6 @@
 /** How the fields in the messages of all providers are read. */
 import { z } from 'zod'
+import { findAddresses } from '../../kernel/values/addresses.ts'
 import { cleanText } from '../bounces/clean-text.ts'
 import { findToken } from '../bounces/recipient-token.ts'
 
@@ -12,11 +13,8 @@ export const Text = z
 
 /** The address in `"Lovelace, Ada" <ada@example.com>`. Null if the text names none, or several. */
 export function readAddress(text: string | null | undefined): string | null {
-  const withoutNames = (text ?? '').slice(0, 2_000).replace(/"(?:[^"\\]|\\.)*"(?!@)/g, ' ')
-  const inBrackets = [...withoutNames.matchAll(/<([^<>\s]+@[^<>\s]+)>/g)].map(([, address = '']) => address)
-  const found = inBrackets.length > 0 ? inBrackets : (withoutNames.match(/[^\s<>,;()]+@[^\s<>,;()]+/g) ?? [])
-  const [first = null] = found
-  return found.every((other) => other === first) ? first : null
+  const [found = null, ...others] = findAddresses(text ?? '')
+  return others.length === 0 ? found : null
 }
 
 /** The token of the recipient in the envelope sender that a provider reports. */
