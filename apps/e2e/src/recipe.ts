@@ -1,5 +1,5 @@
 /** Applies docs/add-a-resource.md to a copy of the repository. */
-import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { startCommand } from '@rapport/testing/processes/processes.ts'
@@ -53,7 +53,7 @@ export async function copyRepository(tests: readonly string[]): Promise<Copy> {
   for (const name of [...copied, 'vitest.workspace.ts']) {
     await cp(join(root, name), join(directory, name), { recursive: true, verbatimSymlinks: true, filter })
   }
-  await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
+  await linkPackages(directory)
   const path = `${join(root, 'node_modules/.bin')}:${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`
   return {
     directory,
@@ -70,6 +70,16 @@ export async function copyRepository(tests: readonly string[]): Promise<Copy> {
     },
     close: () => rm(directory, { recursive: true }),
   }
+}
+
+/** Links the installed packages, and ours to their copies. */
+async function linkPackages(directory: string): Promise<void> {
+  const [installed, linked] = [join(root, 'node_modules'), join(directory, 'node_modules')]
+  await mkdir(join(linked, '@rapport'), { recursive: true })
+  const others = (await readdir(installed)).filter((name) => name !== '@rapport')
+  for (const name of others) await symlink(join(installed, name), join(linked, name))
+  for (const name of await readdir(join(installed, '@rapport')))
+    await symlink(join(directory, 'packages', name), join(linked, '@rapport', name))
 }
 
 async function applyEdit(directory: string, { path, language, text }: Edit): Promise<void> {
