@@ -158,7 +158,7 @@ test('Prometheus scrapes exactly the processes that the pm2 and systemd examples
   const scraped = new Set(targets.map((target) => target.split(':')[1]))
   const pm2 = readFileSync(`${root}/ops/pm2/ecosystem.config.cjs`, 'utf8')
   expect(portsIn(pm2, /(?:api|worker)\((\d+)\)/g)).toEqual(scraped)
-  const document = readFileSync(`${root}/docs/operations.md`, 'utf8')
+  const document = readFileSync(`${root}/docs/deployment.md`, 'utf8')
   expect(portsIn(document, /rapport-(?:api|worker)@(\d+)/g)).toEqual(scraped)
   expect(portsIn(document, /rapport-(?:api|worker)-(\d+)/g)).toEqual(scraped)
 })

@@ -75,7 +75,7 @@ interface Flooded {
   mails: number
 }
 
-/** RapportMailsWithheld in docs/operations.md, step by step. */
+/** RapportMailsWithheld in docs/alerts.md, step by step. */
 async function walkRunbook(stack: Stack, { key, listId, workspaceId, mails }: Flooded): Promise<void> {
   const { api } = stack
   const rapport = (...parameters: string[]) =>

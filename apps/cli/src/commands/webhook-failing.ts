@@ -13,7 +13,7 @@ export const webhookFailing = defineCommand({
   notes: [
     'Lists enabled webhooks with an attempt in the last day, the one that has been failing for longest first. Of the URL,',
     'only the origin is shown: the rest may contain secrets. The command connects to the database directly. See "RapportWebhooksFailing" in',
-    'docs/operations.md.',
+    'docs/alerts.md.',
   ].join('\n'),
   async run(cli, { workspace: workspaceId, json }) {
     const webhooks = await withDatabaseOf(cli, workspaceId, (db) => listFailingWebhooks(db, { workspaceId }))

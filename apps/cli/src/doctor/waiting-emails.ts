@@ -20,7 +20,7 @@ export const emailsCheck: Check = {
         .map(({ workspaceId, templateId, name, pauseReason, count }) =>
           warn(
             `${workspaceId}: ${templateId} "${name}" is paused, ${formatCount(count)} emails wait: ${pauseReason}`,
-            'See RapportTemplatePaused in docs/operations.md.',
+            'See RapportTemplatePaused in docs/alerts.md.',
           ),
         ),
       ...late
@@ -28,7 +28,7 @@ export const emailsCheck: Check = {
         .map(({ workspaceId, templateId, name, count, since }) =>
           warn(
             `${workspaceId}: ${formatCount(count)} emails from ${templateId} "${name}" wait, since ${since}`,
-            'See RapportEmailsWait in docs/operations.md.',
+            'See RapportEmailsWait in docs/alerts.md.',
           ),
         ),
     ]

@@ -18,7 +18,7 @@ export const visitorsCheck: Check = {
         .map(({ workspaceId, name, count, since }) =>
           warn(
             `${workspaceId} "${name}": ${formatCount(count)} emails that visitors asked for wait, since ${since}`,
-            'See RapportMailsWithheld in docs/operations.md.',
+            'See RapportMailsWithheld in docs/alerts.md.',
           ),
         ),
       ...unused

@@ -9,11 +9,10 @@ import { type Alert, opsFolder, readAlerts, readPrometheusConfig, readText, read
 
 const alerts = readAlerts()
 const names = [...new Set(alerts.map(({ alert }) => alert))]
-const handbook = readText('docs/operations.md')
+const runbooks = readText('docs/alerts.md')
 
 test('every alert has a severity, a summary, an action and a link to its section', () => {
-  const [, section = ''] = /\n## Alerts\n(.*?)\n## /s.exec(handbook) ?? []
-  const documented = [...section.matchAll(/^### (Rapport\w+)$/gm)].map(([, name = '']) => name)
+  const documented = [...runbooks.matchAll(/^## (Rapport\w+)$/gm)].map(([, name = '']) => name)
   expect(names.toSorted()).toEqual(documented.toSorted())
   expect(names.length).toBeGreaterThan(20)
   const incomplete = alerts.filter(
@@ -26,12 +25,12 @@ test('every alert has a severity, a summary, an action and a link to its section
   expect(incomplete).toEqual([])
 })
 
-test('the address of the runbooks is set once, and ends with the path of the handbook', () => {
-  expect(readPrometheusConfig().global.external_labels['runbooks']).toMatch(/^https:\/\/.+\/docs\/operations\.md$/)
+test('the address of the runbooks is set once, and ends with their path', () => {
+  expect(readPrometheusConfig().global.external_labels['runbooks']).toMatch(/^https:\/\/.+\/docs\/alerts\.md$/)
 })
 
 test('every section says when the alert is over', () => {
-  const sections = handbook.split(/^#{2,3} /m).filter((section) => section.startsWith('Rapport'))
+  const sections = runbooks.split(/^## /m).filter((section) => section.startsWith('Rapport'))
   const unclear = sections.filter((section) => !/^\*\*Over\*\* /m.test(section))
   expect(unclear.map((section) => section.split('\n', 1)[0])).toEqual([])
 })
