@@ -5,6 +5,7 @@ import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
 import { aMailHook, anEmail, aTemplate, campaignCases, emailCases } from './isolation-campaigns.ts'
+import { contactCases, createCompany } from './isolation-contacts.ts'
 import { dealCases } from './isolation-deals.ts'
 import { mcpCases } from './isolation-mcp.ts'
 import { consentCases, subscriberCases } from './isolation-consent.ts'
@@ -53,6 +54,7 @@ const prefixes = {
   stage: 'stg',
   /** For deletion: it has no deals. */
   emptyPipeline: 'pip',
+  company: 'cpy',
   deal: 'dea',
   task: 'tsk',
 } satisfies Record<string, IdPrefix>
@@ -101,7 +103,8 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   await make('/invites', { email: freshEmail(), role: 'VIEWER' })
   await make(`/lists/${list}/subscribers`, { email: 'both@example.com', status: 'CONFIRMED' })
   const externalId = `user_${id}`
-  const contact = await make('/contacts', { email: freshEmail(), externalId, tags: ['secret'] })
+  const company = await createCompany(api, id)
+  const contact = await make('/contacts', { email: freshEmail(), externalId, companyId: company, tags: ['secret'] })
   const makePipeline = () =>
     api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
   const pipeline = await makePipeline()
@@ -121,7 +124,13 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     pipeline: pipeline.id,
     stage: pipeline.stages[0]?.id ?? '',
     emptyPipeline: (await makePipeline()).id,
-    deal: await make('/deals', { pipelineId: pipeline.id, contactId: contact, ownerId: me.user?.id }),
+    company,
+    deal: await make('/deals', {
+      pipelineId: pipeline.id,
+      contactId: contact,
+      companyId: company,
+      ownerId: me.user?.id,
+    }),
     task: await make(`/contacts/${contact}/tasks`, { title: 'Call', assigneeId: me.user?.id }),
     user: me.user?.id ?? '',
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
@@ -182,29 +191,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
   'PATCH /members/{id}': [({ member }) => ({ path: `/members/${member}`, body: { role: 'MEMBER' } })],
   'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
-  'GET /contacts': [
-    ({ list }) => ({ path: `/contacts?listId=${list}` }),
-    ({ externalId }) => ({ path: `/contacts?externalId=${externalId}` }),
-  ],
-  'POST /contacts': [],
-  // Without an address, a contact is updated but not created.
-  'PUT /contacts': [({ externalId }) => ({ path: '/contacts', body: { externalId, firstName: 'taken over' } })],
-  'POST /contacts/batch': [],
-  'GET /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}` })],
-  'PATCH /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}`, body: { firstName: 'taken over' } })],
-  'GET /contacts/{id}/activity': [({ contact }) => ({ path: `/contacts/${contact}/activity` })],
-  'GET /contacts/{id}/export': [({ contact }) => ({ path: `/contacts/${contact}/export` })],
-  'POST /contacts/{id}/tags': [({ contact }) => ({ path: `/contacts/${contact}/tags`, body: { tags: ['a'] } })],
-  'DELETE /contacts/{id}/tags/{tag}': [({ contact }) => ({ path: `/contacts/${contact}/tags/secret` })],
-  'POST /contacts/{id}/merge': [
-    ({ duplicates: [one] }, own) => ({ path: `/contacts/${one}/merge`, body: { contactId: own.duplicates[1] } }),
-    ({ duplicates: [, , three] }, own) => ({
-      path: `/contacts/${own.duplicates[0]}/merge`,
-      body: { contactId: three },
-    }),
-  ],
-  'DELETE /contacts/{id}': [({ duplicates: [one] }) => ({ path: `/contacts/${one}` })],
-  'GET /contacts/export': [({ list }) => ({ path: `/contacts/export?listId=${list}` })],
+  ...contactCases,
   'POST /contacts/import': [({ list }) => ({ path: `/contacts/import?listId=${list}&consent=confirmed`, ...aFile })],
   'POST /suppressions/import': [],
   'GET /imports': [],
@@ -258,6 +245,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /pipelines/{id}/summary': [
     ({ pipeline }) => ({ path: `/pipelines/${pipeline}/summary` }),
     ({ user }, own) => ({ path: `/pipelines/${own.pipeline}/summary?ownerId=${user}` }),
+    ({ company }, own) => ({ path: `/pipelines/${own.pipeline}/summary?companyId=${company}` }),
   ],
   ...dealCases,
   'POST /contacts/{contactId}/tasks': [

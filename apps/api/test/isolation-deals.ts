@@ -3,6 +3,7 @@ interface Ids {
   pipeline: string
   stage: string
   contact: string
+  company: string
   deal: string
   user: string
 }
@@ -14,6 +15,7 @@ export const dealCases = {
     ({ stage }: Ids) => ({ path: `/deals?stageId=${stage}` }),
     ({ contact }: Ids) => ({ path: `/deals?contactId=${contact}` }),
     ({ user }: Ids) => ({ path: `/deals?ownerId=${user}` }),
+    ({ company }: Ids) => ({ path: `/deals?companyId=${company}` }),
   ],
   'POST /deals': [
     ({ pipeline }: Ids, own: Ids) => ({ path: '/deals', body: { pipelineId: pipeline, contactId: own.contact } }),
@@ -21,6 +23,10 @@ export const dealCases = {
     ({ user }: Ids, own: Ids) => ({
       path: '/deals',
       body: { pipelineId: own.pipeline, contactId: own.contact, ownerId: user },
+    }),
+    ({ company }: Ids, own: Ids) => ({
+      path: '/deals',
+      body: { pipelineId: own.pipeline, contactId: own.contact, companyId: company },
     }),
     ({ stage }: Ids, own: Ids) => ({
       path: '/deals',
@@ -34,6 +40,7 @@ export const dealCases = {
     ({ stage }: Ids, own: Ids) => ({ path: `/deals/${own.deal}`, body: { stageId: stage } }),
     ({ contact }: Ids, own: Ids) => ({ path: `/deals/${own.deal}`, body: { contactId: contact } }),
     ({ user }: Ids, own: Ids) => ({ path: `/deals/${own.deal}`, body: { ownerId: user } }),
+    ({ company }: Ids, own: Ids) => ({ path: `/deals/${own.deal}`, body: { companyId: company } }),
   ],
   'GET /deals/{id}/activity': [({ deal }: Ids) => ({ path: `/deals/${deal}/activity` })],
   'DELETE /deals/{id}': [({ deal }: Ids) => ({ path: `/deals/${deal}` })],

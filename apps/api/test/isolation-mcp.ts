@@ -1,6 +1,7 @@
 /** The isolation cases of the tools of agents: for every tool, each way to name a record. */
 interface Ids {
   contact: string
+  company: string
   externalId: string
   list: string
   suppression: string
@@ -28,9 +29,13 @@ export const mcpToolCases = {
   search_contacts: [
     ({ list }: Ids) => callTool('search_contacts', { listId: list }),
     ({ externalId }: Ids) => callTool('search_contacts', { externalId }),
+    ({ company }: Ids) => callTool('search_contacts', { companyId: company }),
   ],
   get_contact: [({ contact }: Ids) => callTool('get_contact', { contactId: contact })],
-  upsert_contact: [({ externalId }: Ids) => callTool('upsert_contact', { externalId, firstName: 'taken over' })],
+  upsert_contact: [
+    ({ externalId }: Ids) => callTool('upsert_contact', { externalId, firstName: 'taken over' }),
+    ({ company }: Ids) => callTool('upsert_contact', { email: 'spy@example.com', companyId: company }),
+  ],
   tag_contacts: [
     ({ contact }: Ids) => callTool('tag_contacts', { contactIds: [contact], add: ['taken over'] }),
     ({ contact }: Ids, own: Ids) =>
@@ -94,6 +99,7 @@ export const mcpToolCases = {
     ({ stage }: Ids) => callTool('list_deals', { stageId: stage }),
     ({ contact }: Ids) => callTool('list_deals', { contactId: contact }),
     ({ user }: Ids) => callTool('list_deals', { ownerId: user }),
+    ({ company }: Ids) => callTool('list_deals', { companyId: company }),
   ],
   move_deal: [
     ({ deal }: Ids) => callTool('move_deal', { dealId: deal, status: 'WON' }),

@@ -35,6 +35,7 @@ const deals = defineTool({
     pipelineId: filters.pipelineId,
     stageId: filters.stageId,
     contactId: filters.contactId,
+    companyId: filters.companyId,
     ownerId: filters.ownerId,
     expectedCloseAfter: filters.expectedCloseAfter,
     expectedCloseBefore: filters.expectedCloseBefore,

@@ -32,9 +32,10 @@ test('POST /contacts: only the email is required; every field is shown, in order
     updatedAt: aTimestamp,
     externalId: null,
     locale: null,
+    companyId: null,
   })
   expect(Object.keys(response.body).join(' ')).toBe(
-    'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt externalId locale',
+    'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt externalId locale companyId',
   )
   const read = await api.call('GET', `/contacts/${response.body.id}`, { key: workspace.key })
   expect(read).toMatchObject({ status: 200, text: response.text })

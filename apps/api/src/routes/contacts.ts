@@ -179,7 +179,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         operationId: 'contacts.delete',
         summary: 'Delete a contact',
         description:
-          'Deletes the contact with its `OPEN` deals, tasks, submissions, subscriptions and emails. Deals that were won or lost remain without their name, with `contactErasedAt`. Emits `contact.deleted` with the id, `deal.deleted` or `task.deleted` for each deal and task that is deleted, and `deal.updated` with `changes: null` for each deal that remains, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
+          'Deletes the contact with its `OPEN` deals without a company, tasks, submissions, subscriptions and emails. Its other deals remain without their name, with `contactErasedAt`. Emits `contact.deleted` with the id, `deal.deleted` or `task.deleted` for each deal and task that is deleted, and `deal.updated` with `changes: null` for each deal that remains, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
         params,
         response: { 204: Empty },
       },

@@ -44,6 +44,7 @@ test('POST /deals: the specified fields, OPEN in the first stage', async () => {
     ['valueCents', 1_700_000],
     ['status', 'OPEN'],
     ['closedAt', null],
+    ['companyId', null],
     ['ownerId', null],
     ['expectedCloseOn', null],
     ['lostReason', null],

@@ -122,7 +122,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pipelines.getSummary',
         summary: 'Retrieve the summary of a pipeline',
         description:
-          'Returns the number and value of the OPEN deals, per stage and in total, and those of the WON and LOST deals. `closedAfter` and `closedBefore` select WON and LOST deals, `expectedCloseAfter` and `expectedCloseBefore` OPEN deals, and `ownerId` both.',
+          'Returns the number and value of the OPEN deals, per stage and in total, and those of the WON and LOST deals. `closedAfter` and `closedBefore` select WON and LOST deals, `expectedCloseAfter` and `expectedCloseBefore` OPEN deals, `ownerId` and `companyId` both.',
         params,
         querystring: PipelineSummaryQuery,
         response: { 200: PipelineSummary },

@@ -2,7 +2,10 @@
 import type { FormField } from '../db/schema/index.ts'
 import type { ContactInput } from './contacts.schema.ts'
 
-export type TextProperty = Exclude<keyof ContactInput, 'email' | 'externalId' | 'customFieldValues' | 'tags' | 'source'>
+export type TextProperty = Exclude<
+  keyof ContactInput,
+  'email' | 'externalId' | 'companyId' | 'customFieldValues' | 'tags' | 'source'
+>
 
 interface Property {
   /** Form field types that can map to it. None: the page sets it. */

@@ -28,5 +28,6 @@ export function toContact(row: ContactRow): Contact {
     updatedAt: row.updatedAt,
     externalId: row.externalId,
     locale: row.locale,
+    companyId: row.companyId,
   }
 }

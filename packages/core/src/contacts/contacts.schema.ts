@@ -9,7 +9,7 @@ import { ExternalId } from './identity/external-id.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
-type Shown = Exclude<keyof typeof contacts.$inferSelect, 'workspaceId' | 'searchText' | 'companyId'>
+type Shown = Exclude<keyof typeof contacts.$inferSelect, 'workspaceId' | 'searchText'>
 /** Columns that requests cannot set. */
 type Derived = 'id' | 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'
 type Writable = Exclude<Shown, Derived>
@@ -21,7 +21,12 @@ export const Contact = z
     firstName: z.string().describe('The first name. Empty if unknown, never `null`.'),
     lastName: z.string().describe('The last name. Empty if unknown, never `null`.'),
     phone: z.string().nullable().describe('The phone number. `null` if unknown.'),
-    company: z.string().nullable().describe('The company. `null` if unknown.'),
+    company: z
+      .string()
+      .nullable()
+      .describe(
+        'The company, as a text. It does not follow the name of the company of `companyId`. `null` if unknown.',
+      ),
     customFieldValues: CustomValues,
     tags: z.array(z.string()).describe('The tags, in the order in which they were added.'),
     emailSubscribedStatus: z
@@ -48,6 +53,9 @@ export const Contact = z
       .describe(
         'The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.',
       ),
+    companyId: RecordId('cpy')
+      .nullable()
+      .describe('The company that the contact belongs to. `null` for none. `company` is a text of its own.'),
   } satisfies Record<Shown, z.ZodType>)
   .meta({
     id: 'Contact',
@@ -69,6 +77,7 @@ export const Contact = z
         updatedAt: '2026-11-21T06:35:49.123Z',
         externalId: 'user_1815',
         locale: 'en-GB',
+        companyId: null,
       },
     ],
   })
@@ -109,7 +118,9 @@ const writable = {
   firstName: SingleLine(200).describe('The first name. Empty for none; `null` is not allowed.'),
   lastName: SingleLine(200).describe('The last name. Empty for none; `null` is not allowed.'),
   phone: emptyToNull(Phone).describe('The phone number. `null` or empty for none.'),
-  company: emptyToNull(SingleLine(200)).describe('The company. `null` or empty for none.'),
+  company: emptyToNull(SingleLine(200)).describe(
+    'The company, as a text. `null` or empty for none. Without it, a contact that gets a `companyId` and has no text gets the name of that company.',
+  ),
   customFieldValues: CustomValuesChange.describe(
     'Values by the key of the custom field. `null` removes a value. A contact can have at most 16 KiB of values, as JSON.',
   ),
@@ -118,6 +129,7 @@ const writable = {
   locale: emptyToNull(Locale).describe(
     'The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.',
   ),
+  companyId: Id('cpy').nullable().describe('The id of the company that the contact belongs to. `null` for none.'),
 } satisfies Record<Writable, z.ZodType>
 
 export const ContactChange = z
@@ -161,11 +173,13 @@ export const NewContact = z
     firstName: writable.firstName.default(''),
     lastName: writable.lastName.default(''),
     phone: writable.phone.default(null),
-    company: writable.company.default(null),
+    /** No default: with `companyId`, a missing text is the name of the company. */
+    company: writable.company.optional(),
     customFieldValues: writable.customFieldValues.default({}),
     tags: writable.tags.default([]),
     source: writable.source.default(null),
     locale: writable.locale.default(null),
+    companyId: writable.companyId.default(null),
   } satisfies Record<Writable, z.ZodType>)
   .meta({
     id: 'ContactCreate',

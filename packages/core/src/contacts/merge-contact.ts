@@ -10,7 +10,7 @@
  * | `merge`  | POST /contacts/{id}/merge: the duplicate   | fill what is empty       | added    | rejected; what either |
  * |          | is the input                               |                          |          | contact had may stay  |
  *
- * "Values" are the text properties, `source` and the custom field values. A contact has at most 100 tags and 16 KiB of
+ * "Values" are the text properties, `source`, `companyId` and the custom field values. A contact has at most 100 tags and 16 KiB of
  * custom field values. What a stored contact has above a limit may stay or shrink. A new contact takes all values of
  * its input, whatever the policy.
  */
@@ -45,9 +45,11 @@ export const mergePolicies = {
   merge: { values: 'fill', tags: 'add', aboveLimit: 'rejectAboveBoth' },
 } as const satisfies Record<string, MergePolicy>
 
-/** An input whose custom field values are checked against their definitions. Null removes a value. */
+/** An input whose custom field values are checked against their definitions, and whose company exists. Null removes a value. */
 export type CheckedInput = Omit<ContactChange, 'customFieldValues'> & {
   customFieldValues?: Record<string, CustomValue | null> | undefined
+  /** The name of the company that `companyId` names. */
+  companyName?: string | undefined
 }
 
 const maxTags = 100
@@ -55,9 +57,11 @@ const tooManyTags = `tags: a contact can have at most ${maxTags} tags`
 
 /** Returns the contact after the input. Throws `validation_error` for what is above a limit. */
 export function mergeContact(current: ContactRow, input: CheckedInput, policy: MergePolicy): ContactRow {
+  const properties = mergeProperties(current, input, policy)
   return {
     ...current,
-    ...mergeProperties(current, input, policy),
+    ...properties,
+    ...copyCompanyName(current, { input, properties, policy }),
     tags: mergeTags(current.tags, input.tags, policy),
     customFieldValues: mergeValues(current.customFieldValues, input.customFieldValues ?? {}, policy),
   }
@@ -93,15 +97,34 @@ export function newContact(workspaceId: WorkspaceId, input: CheckedInput & { ema
   return mergeContact(empty, input, mergePolicies.update)
 }
 
-type Properties = Pick<ContactRow, 'email' | 'externalId' | 'source' | (typeof textPropertyNames)[number]>
+type Properties = Pick<ContactRow, (typeof propertyNames)[number]>
+
+const propertyNames = ['email', 'externalId', 'source', 'companyId', ...textPropertyNames] as const
 
 function mergeProperties(current: ContactRow, input: CheckedInput, policy: MergePolicy): Partial<Properties> {
-  const names = (['email', 'externalId', 'source', ...textPropertyNames] as const).filter((name) => {
+  const names = propertyNames.filter((name) => {
     if (input[name] === undefined || (name === 'source' && policy.keepsSource)) return false
     if (policy.values === 'replace') return true
     return policy.values === 'set' ? Boolean(input[name]) : !current[name]
   })
   return Object.fromEntries(names.map((name) => [name, input[name]]))
+}
+
+interface Merge {
+  input: CheckedInput
+  properties: Partial<Properties>
+  policy: MergePolicy
+}
+
+/** A contact that gets a company, and neither has nor gets a text `company`, copies the name. Later names do not follow. */
+function copyCompanyName(
+  current: ContactRow,
+  { input, properties, policy }: Merge,
+): Pick<Partial<ContactRow>, 'company'> {
+  const { companyId = current.companyId, company = current.company } = properties
+  const isCleared = policy.values === 'replace' && input.company !== undefined
+  if (companyId === current.companyId || company || isCleared || input.companyName === undefined) return {}
+  return { company: input.companyName }
 }
 
 function mergeTags(current: string[], input: readonly string[] | undefined, policy: MergePolicy): string[] {

@@ -1,3 +1,4 @@
+import { lockCompanyName } from '../companies/linked-companies.ts'
 import { updateStatement } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { emitUpdates } from '../events/emit.ts'
@@ -20,7 +21,8 @@ import { mergeContact, mergePolicies, withTimeOfUpdate } from './merge-contact.t
 export function updateContact(ctx: Ctx, id: ContactId, change: ContactChange): Promise<Contact> {
   return updateLocked(ctx, id, async (ctx, current) => {
     const customFieldValues = await checkCustomValues(ctx, 'CONTACT', change.customFieldValues ?? {})
-    return mergeContact(current, { ...change, customFieldValues }, mergePolicies.update)
+    const companyName = change.companyId ? await lockCompanyName(ctx, change.companyId) : undefined
+    return mergeContact(current, { ...change, customFieldValues, companyName }, mergePolicies.update)
   })
 }
 

@@ -8,10 +8,12 @@
  * A writer waits for a concurrent writer of the same key. A contact whose key was taken meanwhile is locked and decided
  * again.
  *
- * Locks are taken in this order: the quota, custom fields, known contacts by id, new contacts by email. Two writers can
+ * Locks are taken in this order: the quota, custom fields, companies, known contacts by
+ * id, new contacts by email. Two writers can
  * deadlock only if a third one creates a contact between their steps, or if both give several contacts each other's new
  * addresses. PostgreSQL then ends one of them, and callers retry it or respond with 503.
  */
+import { companyNotFound, lockCompanies } from '../companies/linked-companies.ts'
 import { emitMany, emitUpdates } from '../events/emit.ts'
 import { AppError, changedConcurrently } from '../kernel/errors.ts'
 import { contactQuota } from '../quotas/record-quota.ts'
@@ -83,12 +85,19 @@ async function checkInputs(ctx: Ctx, inputs: readonly ContactInput[]) {
     object: 'CONTACT',
     inputs: inputs.map(({ customFieldValues = {} }) => customFieldValues),
   })
+  const companyNames = await lockCompanies(
+    ctx,
+    inputs.flatMap(({ companyId }) => companyId ?? []),
+  )
   const checked: Entry[] = []
   const rejected: [number, ContactOutcome][] = []
   for (const [index, input] of inputs.entries()) {
     const customFieldValues = values[index]
+    const companyName = input.companyId ? companyNames.get(input.companyId) : undefined
     if (customFieldValues instanceof AppError) rejected.push([index, { status: 'REJECTED', error: customFieldValues }])
-    else checked.push({ index, input: { ...input, customFieldValues } })
+    else if (input.companyId && companyName === undefined)
+      rejected.push([index, { status: 'REJECTED', error: companyNotFound() }])
+    else checked.push({ index, input: { ...input, customFieldValues, companyName } })
   }
   return { checked, rejected }
 }

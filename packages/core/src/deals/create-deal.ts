@@ -14,12 +14,12 @@ import type { Ctx } from '../request/context.ts'
 import { dealCreated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
-import { ownerNotFound } from './save-deal.ts'
+import { unknownReference } from './save-deal.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Creates an OPEN deal and emits `deal.created`. Default stage: the pipeline's first. Throws `validation_error` if the
- * contact, the pipeline, the stage or a custom field does not exist.
+ * contact, the company, the pipeline, the stage or a custom field does not exist.
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   const now = timestampNow()
@@ -29,7 +29,7 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
     pipelineId: input.pipelineId,
     stageId: await findStage(ctx, input),
     contactId: input.contactId,
-    companyId: null,
+    companyId: input.companyId,
     contactErasedAt: null,
     formerContactIds: [],
     name: input.name,
@@ -48,7 +48,7 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   } catch (error) {
     // The stage was removed after the look-up, which is possible outside a transaction: look it up again.
     if (violatedConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
-    return ownerNotFound(error)
+    return unknownReference(error)
   }
   // Throws if a custom field was removed after the check.
   await checkCustomValues(ctx, 'DEAL', input.customFieldValues)

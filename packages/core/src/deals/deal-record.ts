@@ -14,6 +14,7 @@ export function toDeal(row: DealRow): Deal {
     valueCents: row.valueCents,
     status: row.status,
     closedAt: row.closedAt,
+    companyId: row.companyId,
     ownerId: row.ownerId,
     expectedCloseOn: row.expectedCloseOn,
     lostReason: row.lostReason,

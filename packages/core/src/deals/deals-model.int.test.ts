@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
-import { type ContactId, type DealId, newId, type PipelineId, type StageId } from '../kernel/ids.ts'
+import { type CompanyId, type ContactId, type DealId, newId, type PipelineId, type StageId } from '../kernel/ids.ts'
+import { companies } from '../db/schema/index.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
 import { updatePipeline, deletePipeline, readPipeline } from '../pipelines/pipelines.ts'
 import {
@@ -42,6 +43,7 @@ interface World {
   ctx: Ctx
   model: DealModel
   contactIds: ContactId[]
+  companyIds: CompanyId[]
   pipelineIds: PipelineId[]
   stageIds: StageId[]
   dealIds: DealId[]
@@ -59,6 +61,7 @@ const step = fc.oneof(
       pipeline: pick,
       stage: maybe(pick),
       contact: pick,
+      company: fc.option(pick),
       cents,
       expected: maybe(date),
     }),
@@ -71,6 +74,7 @@ const step = fc.oneof(
       pipeline: maybe(pick),
       stage: maybe(pick),
       contact: maybe(pick),
+      company: maybe(fc.option(pick)),
       name: maybe(fc.constantFrom('a', 'b')),
       valueCents: maybe(cents),
       status: maybe(fc.constantFrom('OPEN' as const, 'WON' as const, 'LOST' as const)),
@@ -101,6 +105,8 @@ function at<Id>(ids: readonly Id[], index: number): Id {
 }
 const atIfAny = <Id>(ids: readonly Id[], index: number | undefined) =>
   index === undefined ? undefined : at(ids, index)
+const companyAt = ({ companyIds }: World, index: number | null | undefined) =>
+  typeof index === 'number' ? at(companyIds, index) : index
 const omitUndefined = <T extends object>(input: T) =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T
 
@@ -113,6 +119,7 @@ function perform(world: World, action: Step): { real: () => Promise<unknown>; mo
         pipelineId: at(world.pipelineIds, action.pipeline),
         stageId: atIfAny(world.stageIds, action.stage),
         contactId: at(world.contactIds, action.contact),
+        companyId: companyAt(world, action.company),
         valueCents: action.cents,
         expectedCloseOn: action.expected,
       })
@@ -134,6 +141,7 @@ function perform(world: World, action: Step): { real: () => Promise<unknown>; mo
         pipelineId: atIfAny(world.pipelineIds, action.pipeline),
         stageId: atIfAny(world.stageIds, action.stage),
         contactId: atIfAny(world.contactIds, action.contact),
+        companyId: companyAt(world, action.company),
         name,
         valueCents,
         status,
@@ -247,7 +255,10 @@ async function createWorld(): Promise<World> {
   const model = createDealModel()
   const contacts = [await createTestContact(ctx), await createTestContact(ctx), await createTestContact(ctx)]
   const pipelines = [await createTestPipeline(ctx, ['a', 'b', 'c']), await createTestPipeline(ctx)]
+  const companyIds = [newId('cpy'), newId('cpy')]
+  await ctx.db.insert(companies).values(companyIds.map((id) => ({ workspaceId: ctx.workspaceId, id, name: 'Acme' })))
   for (const { id } of contacts) model.contacts.add(id)
+  for (const id of companyIds) model.companies.add(id)
   for (const { id, stages } of pipelines) {
     model.pipelines.set(
       id,
@@ -258,6 +269,8 @@ async function createWorld(): Promise<World> {
     ctx,
     model,
     contactIds: contacts.map(({ id }) => id),
+    // The last one does not exist.
+    companyIds: [...companyIds, newId('cpy')],
     pipelineIds: pipelines.map(({ id }) => id),
     stageIds: pipelines.flatMap(({ stages }) => stages.map(({ id }) => id)),
     dealIds: [],

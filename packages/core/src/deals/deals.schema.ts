@@ -31,6 +31,9 @@ export const Deal = z
     valueCents: z.number().int().describe(valueDescription),
     status: z.enum(dealStatuses).describe(statusDescription),
     closedAt: Timestamp.nullable().describe('When the deal was won or lost. `null` while it is open.'),
+    companyId: RecordId('cpy')
+      .nullable()
+      .describe('The company that the deal is with. `null` for none. With it, an open deal outlives its contact.'),
     ownerId: RecordId('usr')
       .nullable()
       .describe('The member of the workspace who owns the deal. `null` if there is none, or if that member has left.'),
@@ -58,6 +61,7 @@ export const Deal = z
         valueCents: 1_700_000,
         status: 'OPEN',
         closedAt: null,
+        companyId: null,
         ownerId: null,
         expectedCloseOn: '2026-12-31',
         lostReason: null,
@@ -104,6 +108,7 @@ const writable = {
     // Converts -0 to 0.
     .transform((cents) => cents + 0)
     .describe(valueDescription),
+  companyId: Id('cpy').nullable().describe('The id of the company that the deal is with. `null` for none.'),
   ownerId: Id('usr').nullable().describe('The id of a user who is a member of the workspace. `null` for none.'),
   expectedCloseOn: EmptyAsNull(CalendarDateInput).describe(
     'The date on which the deal is expected to close. `null` or empty for none.',
@@ -119,6 +124,7 @@ export const DealInput = z
     stageId: writable.stageId.optional().describe('The id of a stage of the pipeline. Default: its first stage.'),
     name: writable.name.default(''),
     valueCents: writable.valueCents.default(0),
+    companyId: writable.companyId.default(null),
     ownerId: writable.ownerId.default(null),
     expectedCloseOn: writable.expectedCloseOn.default(null),
     customFieldValues: writable.customFieldValues.default({}),
@@ -168,6 +174,7 @@ export const DealParameters = PageQuery.extend({
   pipelineId: Id('pip').optional().describe('Only deals of this pipeline.'),
   stageId: Id('stg').optional().describe('Only deals in this stage.'),
   contactId: Id('con').optional().describe('Only deals of this contact.'),
+  companyId: Id('cpy').optional().describe('Only deals with this company.'),
   contactErased: EmptyAsNone(QueryBoolean).describe(
     'With `true`, only deals whose contact was erased; with `false`, only the others.',
   ),

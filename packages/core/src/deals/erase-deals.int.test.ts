@@ -4,8 +4,8 @@ import { beforeEach, expect, test } from 'vitest'
 import { listActivity } from '../contacts/list-activity.ts'
 import { ActivityQuery } from '../contacts/contacts.schema.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
-import { events } from '../db/schema/index.ts'
-import { type ContactId, type DealId, newId, uuidOf } from '../kernel/ids.ts'
+import { companies, events } from '../db/schema/index.ts'
+import { type CompanyId, type ContactId, type DealId, newId, uuidOf } from '../kernel/ids.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { eraseNextStep } from '../operations/contacts/erase-contact.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
@@ -38,6 +38,12 @@ beforeEach(async () => {
 
 const createDealOf = (contactId: ContactId, name = 'Ada’s engine') =>
   createTestDeal(ctx, { pipelineId: pipeline.id, contactId, name, valueCents: 1_700 })
+
+async function insertCompany(): Promise<CompanyId> {
+  const id = newId('cpy')
+  await ctx.db.insert(companies).values({ workspaceId: ctx.workspaceId, id, name: 'Acme' })
+  return id
+}
 
 /** Deletes a contact, and does the work of the worker. */
 async function erase(id: ContactId): Promise<void> {
@@ -106,6 +112,27 @@ test('an OPEN deal goes with its contact, also one that was won before', async (
   await erase(contactId)
   await expect(readDeal(ctx, id)).rejects.toMatchObject({ code: 'not_found' })
   expect((await readEvents(id)).at(-1)).toMatchObject({ type: 'deal.deleted', data: { id, redacted: true } })
+})
+
+test('an OPEN deal of a company outlives its contact without the person', async () => {
+  const companyId = await insertCompany()
+  await createCustomField(ctx, { object: 'DEAL', key: 'note', label: 'Note', type: 'TEXT', options: [] })
+  const { id: contactId } = await createTestContact(ctx)
+  const named = { pipelineId: pipeline.id, contactId, name: 'Ada’s engine', customFieldValues: { note: 'Ada' } }
+  const { id: goes } = await createTestDeal(ctx, named)
+  const { id } = await createTestDeal(ctx, { ...named, companyId })
+  await erase(contactId)
+  await expect(readDeal(ctx, goes)).rejects.toMatchObject({ code: 'not_found' })
+  const emptied = { status: 'OPEN', name: '', customFieldValues: {}, companyId, contactErasedAt: expect.any(String) }
+  expect(await readDeal(ctx, id)).toMatchObject(emptied)
+  const all = await readEvents(id)
+  expect(all.map(({ data }) => data)).toMatchObject([
+    { id, redacted: true },
+    { ...emptied, changes: null },
+  ])
+  expect(await updateDeal(ctx, id, { status: 'WON' })).toMatchObject({ status: 'WON', companyId })
+  const { id: heir } = await createTestContact(ctx)
+  expect(await updateDeal(ctx, id, { contactId: heir })).toMatchObject({ contactId: heir, contactErasedAt: null })
 })
 
 test('the deal of an erased person is moved, lost, won, reopened and deleted', async () => {

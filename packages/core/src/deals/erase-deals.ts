@@ -16,8 +16,8 @@ import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal } from './deals.schema.ts'
 
 /**
- * Deletes the OPEN deals of a locked contact that is erased, and empties the others of the person: what the workspace has
- * earned stays. Emits `deal.deleted` or `deal.updated` for each.
+ * Deletes the OPEN deals without a company of a locked contact that is erased, and empties the others of the person: what
+ * the workspace has earned stays, and what it may earn from a company. Emits `deal.deleted` or `deal.updated` for each.
  */
 export async function eraseDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await deleteOpenDeals(ctx, contactId)
@@ -28,7 +28,7 @@ export async function eraseDealsOfContact(ctx: Ctx, contactId: ContactId): Promi
 }
 
 async function deleteOpenDeals(ctx: Ctx, contactId: ContactId): Promise<void> {
-  const where = and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN')) as SQL
+  const where = and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN'), isNull(deals.companyId)) as SQL
   await changeWithEvents({
     changeBatch: (limit) =>
       ctx.db

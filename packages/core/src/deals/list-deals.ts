@@ -43,6 +43,7 @@ function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
     query.pipelineId ? eq(deals.pipelineId, query.pipelineId) : undefined,
     query.stageId ? eq(deals.stageId, query.stageId) : undefined,
     query.contactId ? eq(deals.contactId, query.contactId) : undefined,
+    query.companyId ? eq(deals.companyId, query.companyId) : undefined,
     query.contactErased === undefined ? undefined : (query.contactErased ? isNotNull : isNull)(deals.contactErasedAt),
     query.ownerId ? eq(deals.ownerId, query.ownerId) : undefined,
     query.lostReason === undefined ? undefined : eq(deals.lostReason, query.lostReason),

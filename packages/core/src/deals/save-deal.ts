@@ -6,8 +6,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { touchContactSql } from '../contacts/touch-last-activity.ts'
+import { companyNotFound } from '../companies/linked-companies.ts'
 import { jsonRows } from '../db/json-rows.ts'
-import { onConstraint } from '../db/database-errors.ts'
+import { violatedConstraint } from '../db/database-errors.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { text, timestamptz } from '../db/statements/sql-types.ts'
@@ -39,15 +40,22 @@ export async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promi
     deals: dealRows.stringify([saved]),
     moves: moveRows.stringify(isMove(current, saved) ? [toMove(ctx, current, saved)] : []),
   })
-  const written = await write.catch(ownerNotFound)
+  const written = await write.catch(unknownReference)
   // The stage was not found. Throws, unless it was created in the meantime.
   if (written.length === 0) return saveDeal(ctx, current, { ...next, ...(await lockStage(ctx, next)) })
   await emitDealEvents(ctx, current, saved)
   return saved
 }
 
-/** The owner is no member of the workspace. */
-export const ownerNotFound = onConstraint('deals_owner_fk', () => invalidField('ownerId', 'User not found'))
+const unknownReferences = new Map([
+  ['deals_owner_fk', () => invalidField('ownerId', 'User not found')],
+  ['deals_company_fk', companyNotFound],
+])
+
+/** Converts the error for an owner who is no member of the workspace, and for a company that does not exist. */
+export function unknownReference(error: unknown): never {
+  throw unknownReferences.get(violatedConstraint(error) ?? '')?.() ?? error
+}
 
 const dealRows = jsonRows(deals)
 const moveRows = jsonRows(dealMoves)

@@ -47,6 +47,16 @@ export interface References<Row> {
   lock: (ctx: Ctx, rows: readonly Row[], options: { skipLocked: boolean }) => Promise<ReadonlySet<string>>
 }
 
+/** Two kinds of records that a row refers to. No key is of both. */
+export const bothReferences = <One, Other>(
+  one: References<One>,
+  other: References<Other>,
+): References<One & Other> => ({
+  keysOf: (row) => [...one.keysOf(row), ...other.keysOf(row)],
+  lock: async (ctx, rows, options) =>
+    new Set([...(await one.lock(ctx, rows, options)), ...(await other.lock(ctx, rows, options))]),
+})
+
 /** The record that a row belongs to. The statement that inserts the row locks it first, and skips it if it is locked. */
 export interface Owner<Row> {
   /** Locks the owner, and waits for it. Returns whether it exists. */

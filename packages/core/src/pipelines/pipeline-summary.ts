@@ -20,6 +20,7 @@ const selectSums = namedStatement('sum the deals of a pipeline', {
     workspaceId: stages.workspaceId,
     pipelineId: stages.pipelineId,
     ownerId: nullable(deals.ownerId),
+    companyId: nullable(deals.companyId),
     closedAfter: nullable(timestamptz),
     closedBefore: nullable(timestamptz),
     expectedCloseAfter: nullable(text),
@@ -37,7 +38,7 @@ const selectSums = namedStatement('sum the deals of a pipeline', {
     statusCents: text,
     place: int,
   },
-  sql: ({ workspaceId, pipelineId, ownerId, ...range }) => sql`
+  sql: ({ workspaceId, pipelineId, ownerId, companyId, ...range }) => sql`
     select 'OPEN' as status, s.id as stage_id, s.win_probability as probability, null::text as reason,
       open.count, open.cents, open.count as status_count, open.cents as status_cents, s.position as place
     from stages s cross join lateral (
@@ -45,6 +46,7 @@ const selectSums = namedStatement('sum the deals of a pipeline', {
       from deals d
       where d.workspace_id = s.workspace_id and d.pipeline_id = s.pipeline_id and d.stage_id = s.id
         and d.status = 'OPEN' and (${ownerId} is null or d.owner_id = ${ownerId})
+        and (${companyId} is null or d.company_id = ${companyId})
         and ${isBetween(sql`d.expected_close_on`, sql`${range.expectedCloseAfter}::timestamp`, sql`${range.expectedCloseBefore}::timestamp`)}) open
     where s.workspace_id = ${workspaceId} and s.pipeline_id = ${pipelineId}
     union all
@@ -56,6 +58,7 @@ const selectSums = namedStatement('sum the deals of a pipeline', {
       from deals d
       where d.workspace_id = ${workspaceId} and d.pipeline_id = ${pipelineId} and d.status <> 'OPEN'
         and (${ownerId} is null or d.owner_id = ${ownerId})
+        and (${companyId} is null or d.company_id = ${companyId})
         and ${isBetween(sql`d.closed_at`, range.closedAfter, range.closedBefore)}
       group by d.status, d.lost_reason
       window of_status as (partition by d.status)) closed
@@ -77,6 +80,7 @@ export async function summarizePipeline(
     workspaceId: ctx.workspaceId,
     pipelineId: id,
     ownerId: query.ownerId ?? null,
+    companyId: query.companyId ?? null,
     closedAfter: query.closedAfter ?? null,
     closedBefore: query.closedBefore ?? null,
     expectedCloseAfter: query.expectedCloseAfter ?? null,

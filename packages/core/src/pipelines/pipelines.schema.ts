@@ -116,6 +116,7 @@ const sums = sumsOf('OPEN')
 
 export const PipelineSummaryQuery = z.strictObject({
   ownerId: Id('usr').optional().describe('Only deals that this user owns.'),
+  companyId: Id('cpy').optional().describe('Only deals with this company.'),
   ...timeRange('closed'),
   ...timeRange('expectedClose'),
 })

@@ -572,7 +572,7 @@ export class Contacts extends Resource {
   /**
    * Delete a contact.
    *
-   * Deletes the contact with its `OPEN` deals, tasks, submissions, subscriptions and emails. Deals that were won or lost remain without their name, with `contactErasedAt`. Emits `contact.deleted` with the id, `deal.deleted` or `task.deleted` for each deal and task that is deleted, and `deal.updated` with `changes: null` for each deal that remains, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.
+   * Deletes the contact with its `OPEN` deals without a company, tasks, submissions, subscriptions and emails. Its other deals remain without their name, with `contactErasedAt`. Emits `contact.deleted` with the id, `deal.deleted` or `task.deleted` for each deal and task that is deleted, and `deal.updated` with `changes: null` for each deal that remains, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.
    *
    * Requires the role MEMBER.
    */
@@ -1588,7 +1588,7 @@ export class Pipelines extends Resource {
   /**
    * Retrieve the summary of a pipeline.
    *
-   * Returns the number and value of the OPEN deals, per stage and in total, and those of the WON and LOST deals. `closedAfter` and `closedBefore` select WON and LOST deals, `expectedCloseAfter` and `expectedCloseBefore` OPEN deals, and `ownerId` both.
+   * Returns the number and value of the OPEN deals, per stage and in total, and those of the WON and LOST deals. `closedAfter` and `closedBefore` select WON and LOST deals, `expectedCloseAfter` and `expectedCloseBefore` OPEN deals, `ownerId` and `companyId` both.
    *
    * Requires the role VIEWER.
    */

@@ -902,7 +902,7 @@ export type Contact = {
      */
     phone: string | null;
     /**
-     * The company. `null` if unknown.
+     * The company, as a text. It does not follow the name of the company of `companyId`. `null` if unknown.
      */
     company: string | null;
     /**
@@ -943,6 +943,10 @@ export type Contact = {
      * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.
      */
     locale: string | null;
+    /**
+     * The company that the contact belongs to. `null` for none. `company` is a text of its own.
+     */
+    companyId: string | null;
 };
 
 /**
@@ -1054,7 +1058,7 @@ export type ContactCreate = {
      */
     phone?: string | null;
     /**
-     * The company. `null` or empty for none.
+     * The company, as a text. `null` or empty for none. Without it, a contact that gets a `companyId` and has no text gets the name of that company.
      */
     company?: string | null;
     /**
@@ -1075,6 +1079,10 @@ export type ContactCreate = {
      * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.
      */
     locale?: string | null;
+    /**
+     * The id of the company that the contact belongs to. `null` for none.
+     */
+    companyId?: string | null;
 };
 
 /**
@@ -1132,7 +1140,7 @@ export type ContactUpdate = {
      */
     phone?: string | null;
     /**
-     * The company. `null` or empty for none.
+     * The company, as a text. `null` or empty for none. Without it, a contact that gets a `companyId` and has no text gets the name of that company.
      */
     company?: string | null;
     /**
@@ -1153,6 +1161,10 @@ export type ContactUpdate = {
      * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.
      */
     locale?: string | null;
+    /**
+     * The id of the company that the contact belongs to. `null` for none.
+     */
+    companyId?: string | null;
 };
 
 /**
@@ -1180,7 +1192,7 @@ export type ContactUpsert = {
      */
     phone?: string | null;
     /**
-     * The company. `null` or empty for none.
+     * The company, as a text. `null` or empty for none. Without it, a contact that gets a `companyId` and has no text gets the name of that company.
      */
     company?: string | null;
     /**
@@ -1201,6 +1213,10 @@ export type ContactUpsert = {
      * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.
      */
     locale?: string | null;
+    /**
+     * The id of the company that the contact belongs to. `null` for none.
+     */
+    companyId?: string | null;
 };
 
 /**
@@ -1454,6 +1470,10 @@ export type Deal = {
      */
     closedAt: string | null;
     /**
+     * The company that the deal is with. `null` for none. With it, an open deal outlives its contact.
+     */
+    companyId: string | null;
+    /**
      * The member of the workspace who owns the deal. `null` if there is none, or if that member has left.
      */
     ownerId: string | null;
@@ -1509,6 +1529,10 @@ export type DealCreate = {
      * The value in the minor unit of the workspace's currency, such as cents.
      */
     valueCents?: number;
+    /**
+     * The id of the company that the deal is with. `null` for none.
+     */
+    companyId?: string | null;
     /**
      * The id of a user who is a member of the workspace. `null` for none.
      */
@@ -1633,6 +1657,10 @@ export type DealUpdate = {
      * The value in the minor unit of the workspace's currency, such as cents.
      */
     valueCents?: number;
+    /**
+     * The id of the company that the deal is with. `null` for none.
+     */
+    companyId?: string | null;
     /**
      * The id of a user who is a member of the workspace. `null` for none.
      */
@@ -3298,7 +3326,7 @@ export type MergedContact = {
      */
     phone: string | null;
     /**
-     * The company. `null` if unknown.
+     * The company, as a text. It does not follow the name of the company of `companyId`. `null` if unknown.
      */
     company: string | null;
     /**
@@ -3339,6 +3367,10 @@ export type MergedContact = {
      * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.
      */
     locale: string | null;
+    /**
+     * The company that the contact belongs to. `null` for none. `company` is a text of its own.
+     */
+    companyId: string | null;
     /**
      * The id of the contact.
      */
@@ -3381,6 +3413,10 @@ export type MovedDeal = {
      * When the deal was won or lost. `null` while it is open.
      */
     closedAt: string | null;
+    /**
+     * The company that the deal is with. `null` for none. With it, an open deal outlives its contact.
+     */
+    companyId: string | null;
     /**
      * The member of the workspace who owns the deal. `null` if there is none, or if that member has left.
      */
@@ -5072,7 +5108,7 @@ export type UpdatedContact = {
      */
     phone: string | null;
     /**
-     * The company. `null` if unknown.
+     * The company, as a text. It does not follow the name of the company of `companyId`. `null` if unknown.
      */
     company: string | null;
     /**
@@ -5113,6 +5149,10 @@ export type UpdatedContact = {
      * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.
      */
     locale: string | null;
+    /**
+     * The company that the contact belongs to. `null` for none. `company` is a text of its own.
+     */
+    companyId: string | null;
     /**
      * The changed fields other than `updatedAt` and `lastActivityAt`. `null` if they have more than 16 KiB, as JSON.
      */
@@ -5247,6 +5287,19 @@ export type UpdatedContact = {
              */
             to: string | null;
         };
+        /**
+         * The change of `companyId`.
+         */
+        companyId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
         [key: string]: {
             /**
              * The value before the update. `null` for none.
@@ -5346,6 +5399,15 @@ export type UpdatedContact = {
              * The value after the update. `null` for none.
              */
             to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
         } | undefined;
     } | null;
 };
@@ -5386,6 +5448,10 @@ export type UpdatedDeal = {
      * When the deal was won or lost. `null` while it is open.
      */
     closedAt: string | null;
+    /**
+     * The company that the deal is with. `null` for none. With it, an open deal outlives its contact.
+     */
+    companyId: string | null;
     /**
      * The member of the workspace who owns the deal. `null` if there is none, or if that member has left.
      */
@@ -5512,6 +5578,19 @@ export type UpdatedDeal = {
             to: string | null;
         };
         /**
+         * The change of `companyId`.
+         */
+        companyId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
          * The change of `ownerId`.
          */
         ownerId?: {
@@ -5626,6 +5705,15 @@ export type UpdatedDeal = {
              * The value after the update.
              */
             to: 'OPEN' | 'WON' | 'LOST';
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
         } | {
             /**
              * The value before the update. `null` for none.
@@ -9888,6 +9976,10 @@ export type ContactsListData = {
          */
         listId?: string;
         /**
+         * Only contacts of this company.
+         */
+        companyId?: string;
+        /**
          * Only contacts with this status.
          */
         emailSubscribedStatus?: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
@@ -10135,6 +10227,10 @@ export type ContactsExportData = {
          * Only contacts with a subscription to this list, in any status.
          */
         listId?: string;
+        /**
+         * Only contacts of this company.
+         */
+        companyId?: string;
         /**
          * Only contacts with this status.
          */
@@ -17113,6 +17209,10 @@ export type PipelinesGetSummaryData = {
          */
         ownerId?: string;
         /**
+         * Only deals with this company.
+         */
+        companyId?: string;
+        /**
          * Closed at or after this time. A timestamp, or a date, which means its first instant in UTC.
          */
         closedAfter?: string | string;
@@ -17206,6 +17306,10 @@ export type DealsListData = {
          * Only deals of this contact.
          */
         contactId?: string;
+        /**
+         * Only deals with this company.
+         */
+        companyId?: string;
         /**
          * With `true`, only deals whose contact was erased; with `false`, only the others.
          */

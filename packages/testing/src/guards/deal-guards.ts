@@ -11,8 +11,16 @@ export const dealGuards: readonly TestedGuard[] = [
     promise: 'writes',
     name: 'an erasure deletes closed deals',
     file: erasing,
-    search: "and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN')) as SQL",
-    replacement: 'eq(deals.contactId, contactId) as SQL',
+    search: "eq(deals.status, 'OPEN'), isNull",
+    replacement: 'isNull',
+    tests,
+  },
+  {
+    promise: 'writes',
+    name: 'an erasure deletes open deals of a company',
+    file: erasing,
+    search: ', isNull(deals.companyId)) as SQL',
+    replacement: ') as SQL',
     tests,
   },
   {

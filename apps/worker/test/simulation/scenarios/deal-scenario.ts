@@ -1,5 +1,6 @@
 /** What is simulated of deals: calls win, lose, reopen, move and give them away, while their contacts are merged and erased. */
 import type { Database } from '@rapport/core/db/client.ts'
+import { companies } from '@rapport/core/db/schema/index.ts'
 import { type DealChange, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { listDeals } from '@rapport/core/deals/list-deals.ts'
 import { updateDeal } from '@rapport/core/deals/update-deal.ts'
@@ -41,10 +42,13 @@ export async function prepareDeals(database: Database, choices: Choices): Promis
   const contactIds: ContactId[] = []
   for (let n = 0; n < 3; n++) contactIds.push((await createTestContact(ctx)).id)
   for (const id of contactIds) model.contacts.add(id)
+  const companyId = newId('cpy')
+  await ctx.db.insert(companies).values({ workspaceId: ctx.workspaceId, id: companyId, name: 'Acme' })
   const dealIds: DealId[] = []
-  for (const contactId of contactIds) {
+  for (const [index, contactId] of contactIds.entries()) {
     for (const status of ['OPEN', 'WON'] as const) {
-      const { id } = await createTestDeal(ctx, { pipelineId, contactId, name: 'named', valueCents: dealIds.length + 1 })
+      const input = { pipelineId, contactId, name: 'named', valueCents: dealIds.length + 1 }
+      const { id } = await createTestDeal(ctx, index === 0 ? input : { ...input, companyId })
       const deal = await updateDeal(ctx, id, { status })
       model.deals.set(id, { ...deal, isContactErased: false })
       dealIds.push(id)
@@ -114,6 +118,6 @@ async function findDifferences(ctx: Ctx, model: DealModel): Promise<string[]> {
 
 function describe(deal: ModelDeal | undefined): string {
   if (!deal) return 'gone'
-  const { status, valueCents, name, stageId, contactId, lostReason, isContactErased } = deal
-  return JSON.stringify({ status, valueCents, name, stageId, contactId, lostReason, isContactErased })
+  const { status, valueCents, name, stageId, contactId, companyId, lostReason, isContactErased } = deal
+  return JSON.stringify({ status, valueCents, name, stageId, contactId, companyId, lostReason, isContactErased })
 }

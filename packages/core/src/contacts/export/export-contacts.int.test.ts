@@ -45,8 +45,8 @@ test('exports CSV with a header, custom field columns and escaped formulas', asy
   })
   const { createdAt, id } = contact
   expect(await exported({ format: 'csv' })).toEqual([
-    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,externalId,locale,customField.plan',
-    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=1815,de-AT,'=cmd`,
+    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,externalId,locale,companyId,customField.plan',
+    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=1815,de-AT,,'=cmd`,
   ])
 })
 

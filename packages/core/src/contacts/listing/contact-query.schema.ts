@@ -24,6 +24,7 @@ export const contactFilterFields = {
     'Only contacts with this tag. Repeatable: contacts must have all of the tags.',
   ),
   listId: Id('lst').optional().describe('Only contacts with a subscription to this list, in any status.'),
+  companyId: Id('cpy').optional().describe('Only contacts of this company.'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional().describe('Only contacts with this status.'),
   source: SingleLine(sourceLength).optional().describe('Only contacts from exactly this source.'),
   segmentId: Id('seg').optional().describe('Only contacts that match this segment.'),

@@ -1,9 +1,9 @@
 import { and, arrayContains, eq, exists, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import type { ListId } from '../../kernel/ids.ts'
+import type { CompanyId, ListId } from '../../kernel/ids.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
-import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
+import { activityOrder, companies, contacts, lists, subscriptions } from '../../db/schema/index.ts'
 import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
 import { compileFilter } from '../../segments/compile-filter.ts'
 import { compileSegment } from '../../segments/segments.ts'
@@ -53,6 +53,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
     isCreatedInRange(contacts, filters),
     isInRange(contacts.updatedAt, { after: filters.updatedAfter, before: filters.updatedBefore }),
     filters.listId ? isOnList(ctx, filters.listId) : undefined,
+    filters.companyId ? isOfCompany(ctx, filters.companyId) : undefined,
     filters.segmentId ? await compileSegment(ctx, filters.segmentId) : undefined,
     filters.filter ? await compileFilter(ctx, filters.filter) : undefined,
     await hasCustomValues(ctx, ofContacts, filters.customFields),
@@ -151,4 +152,13 @@ function isOnList(ctx: Ctx, listId: ListId): SQL {
         ),
       ),
   )
+}
+
+/** The id of a deleted company finds no contact at once: the worker clears it. */
+function isOfCompany(ctx: Ctx, companyId: CompanyId): SQL | undefined {
+  const company = ctx.db
+    .select({ one: sql`1` })
+    .from(companies)
+    .where(and(eq(companies.workspaceId, ctx.workspaceId), eq(companies.id, companyId)))
+  return and(eq(contacts.companyId, companyId), exists(company))
 }

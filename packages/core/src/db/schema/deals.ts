@@ -17,7 +17,7 @@ export const deals = tenantTable(
     id: id('dea').notNull(),
     pipelineId: id('pip').notNull(),
     stageId: id('stg').notNull(),
-    /** No foreign key: a closed deal outlives its contact. A statement that writes it locks the contact. */
+    /** No foreign key: a deal that is closed, or with a company, outlives its contact. A statement that writes it locks the contact. */
     contactId: id('con').notNull(),
     /** A company that has deals cannot be deleted. */
     companyId: id('cpy'),

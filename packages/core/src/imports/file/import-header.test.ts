@@ -42,7 +42,7 @@ test('names unknown columns and lists the known ones', () => {
   const names = ['email', 'Nickname', 'customField.nothing', 'Fav\u0007orite']
   expect(() => matchColumns(names, fields)).toThrow(
     'Unknown columns: "Nickname", "customField.nothing", "Fav\\u0007orite". Known columns: email, externalId, firstName, lastName, phone, company, ' +
-      'locale, tags, source, name, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
+      'locale, tags, source, companyId, name, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
       'Ignored columns: id, createdAt, updatedAt, lastActivityAt. ' +
       'Map the others with columns={"Mail":"email","Notes":null}, or leave them out with unknownColumns=ignore',
   )

@@ -16,7 +16,7 @@ export const customPrefix = 'customFieldValues.'
 
 /** Properties of a row that say what the person wants, beside those of the contact. */
 const rowProperties = ['name', 'status', 'confirmedAt', 'unsubscribedAt', 'optInAddress'] as const
-const contactProperties = ['email', 'externalId', ...textPropertyNames, 'tags', 'source']
+const contactProperties = ['email', 'externalId', ...textPropertyNames, 'tags', 'source', 'companyId']
 const properties = [...contactProperties, ...rowProperties]
 /** Properties that an export contains and an import ignores. */
 export const readOnlyProperties = ['id', 'createdAt', 'updatedAt', 'lastActivityAt']

@@ -23,6 +23,7 @@ import type { ClaimedImport } from '../import-claim.ts'
 import type { ImportRow } from '../rows/import-rows.ts'
 import { type RowError, toRowError } from '../rows/row-errors.ts'
 import type { ImportRecord } from '../import-record.ts'
+import { linkCompanies } from './link-companies.ts'
 import { findOptOutKeys, hasOptOutKeys } from './opt-out-keys.ts'
 import { countOptOuts, sayOptOut, withoutExported } from './record-opt-outs.ts'
 import type { RowStatus } from '../rows/row-status.ts'
@@ -43,7 +44,8 @@ export async function writeContactRows(
   given: readonly ImportRow[],
 ): Promise<WrittenRows> {
   const { id, actorId, onConflict, eachEvent } = claimed
-  const rows = given.map((row) => requireConsent(claimed, row))
+  const consenting = given.map((row) => requireConsent(claimed, row))
+  const rows = await linkCompanies(ctx, consenting)
   const valid = rows.filter((row) => 'contact' in row)
   const outcomes = await writeContacts(
     ctx,

@@ -89,7 +89,7 @@ export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; 
   for (const { move } of Object.values<ContactRecords>(contactRecords)) await move(ctx, contacts)
 }
 
-/** Deletes the records of a locked contact, closed deals excepted. Emits an event for each deal and task. */
+/** Deletes the records of a locked contact, except closed deals and those of a company. Emits an event for each deal and task. */
 export async function deleteContactRecords(ctx: Ctx, contactId: ContactId): Promise<void> {
   for (const { deleteAll } of Object.values<ContactRecords>(contactRecords)) await deleteAll(ctx, contactId)
 }

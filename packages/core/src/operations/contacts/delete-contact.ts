@@ -20,10 +20,9 @@ import { deleteContactRecords } from './contact-records.ts'
 import { deleteMailsOfContact } from './mails-of-contact.ts'
 
 /**
- * Deletes a contact with its records (OPEN deals, tasks, submissions, subscriptions) and single mails, and emits
+ * Deletes a contact with its records (OPEN deals without a company, tasks, submissions, subscriptions) and single mails, and emits
  * `contact.deleted` after the events of its deals and tasks. The worker redacts its events in the background: see
- * `erase-contact.ts`. Its WON and LOST deals remain without
- * the person. Its opt-outs and the suppression of its address remain as keyed hashes, so that an import cannot
+ * `erase-contact.ts`. Its other deals remain without the person. Its opt-outs and the suppression of its address remain as keyed hashes, so that an import cannot
  * subscribe it again.
  * Throws `not_found`.
  */

@@ -7,7 +7,8 @@ export const keptTraces: Readonly<Record<string, string>> = {
     'The audit log names the records of a merge, and the addresses of members and invites: until RETENTION_AUDIT_DAYS.',
   'campaign_batches.contact_ids': 'The audience of a campaign, by former ids: until the campaign is deleted.',
   'campaign_recipients.contact_id': 'The statistics of a campaign, by former ids: until the campaign is deleted.',
-  'deals.contact_id': 'A deal that was won or lost, with the former id: until the deal is deleted.',
+  'deals.contact_id':
+    'A deal that was won or lost, or that is open with a company, with the former id: until the deal is deleted.',
   'deals.former_contact_ids':
     'A deal that was given to another contact, with the former id: until the deal is deleted.',
   'deals.lost_reason': 'The reason of a lost deal quotes it, which is kept for reports: change the reason.',

@@ -9,6 +9,8 @@ import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { mergeSubscriptions } from './merge-subscriptions.ts'
 import { copyTrackingDenials, storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'
+import { lockCompanies } from '../../companies/linked-companies.ts'
+import type { ContactRow } from '../../contacts/contact-record.ts'
 import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
 import { forgetVisitorMails } from '../../mail/budget/visitor-mails.ts'
 import { readContact } from '../../contacts/read-contact.ts'
@@ -41,7 +43,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
-    const { email: _, ...properties } = duplicate
+    const { email: _, ...properties } = await withoutDeletedCompany(ctx, duplicate)
     if (survivor.externalId !== null && duplicate.externalId !== null)
       await addExternalIdAlias(ctx, duplicate.externalId, id)
     await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
@@ -87,6 +89,13 @@ async function lockBothContacts(ctx: Ctx, id: ContactId, contactId: ContactId) {
   if (!survivor) throw notFound('Contact')
   if (!duplicate) throw invalidField('contactId', 'Contact not found')
   return { survivor, duplicate }
+}
+
+/** The worker may have cleared the company of all contacts but the duplicate. */
+async function withoutDeletedCompany(ctx: Ctx, duplicate: ContactRow): Promise<ContactRow> {
+  const { companyId } = duplicate
+  if (companyId === null || (await lockCompanies(ctx, [companyId])).has(companyId)) return duplicate
+  return { ...duplicate, companyId: null }
 }
 
 function laterOf(one: Timestamp | null, other: Timestamp | null): Timestamp | null {

@@ -1,0 +1,59 @@
+/**
+ * The companies that contacts name. A contact has no foreign key to its company, so a statement that sets `companyId`
+ * locks the company before.
+ */
+import { and, eq, inArray } from 'drizzle-orm'
+import { companies } from '../db/schema/index.ts'
+import type { References } from '../events/insert-with-events.ts'
+import { type AppError, invalidField } from '../kernel/errors.ts'
+import { type CompanyId, uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+
+export const companyNotFound = (): AppError => invalidField('companyId', 'Company not found')
+
+/** Locks companies against their deletion until the transaction ends. Returns the names of those that exist. */
+export async function lockCompanies(
+  ctx: Ctx,
+  ids: readonly CompanyId[],
+  { skipLocked = false } = {},
+): Promise<ReadonlyMap<CompanyId, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await selectNames(ctx, ids)
+    .orderBy(companies.id)
+    .for('key share', skipLocked ? { skipLocked } : {})
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+/** Returns the name of a company that an input names. Throws `validation_error` if it does not exist. */
+export async function readCompanyName(ctx: Ctx, id: CompanyId): Promise<string> {
+  const [row] = await selectNames(ctx, [id])
+  if (!row) throw companyNotFound()
+  return row.name
+}
+
+/** Like `readCompanyName`, and locks the company against its deletion until the transaction ends. */
+export async function lockCompanyName(ctx: Ctx, id: CompanyId): Promise<string> {
+  const name = (await lockCompanies(ctx, [id])).get(id)
+  if (name === undefined) throw companyNotFound()
+  return name
+}
+
+function selectNames(ctx: Ctx, ids: readonly CompanyId[]) {
+  const { id, name, workspaceId } = companies
+  return ctx.db
+    .select({ id, name })
+    .from(companies)
+    .where(and(eq(workspaceId, ctx.workspaceId), inArray(id, [...new Set(ids)])))
+}
+
+const companiesOf = (rows: readonly { companyId: CompanyId | null }[]) =>
+  rows.flatMap(({ companyId }) => companyId ?? [])
+
+/** For `insertWithEvents`: a contact is not inserted without its company. By UUIDs, which no custom field has as its key. */
+export const companyOf: References<{ companyId: CompanyId | null }> = {
+  keysOf: (row) => companiesOf([row]).map(uuidOf),
+  async lock(ctx, rows, options) {
+    const locked = await lockCompanies(ctx, companiesOf(rows), options)
+    return new Set([...locked.keys()].map(uuidOf))
+  },
+}
