@@ -139,6 +139,7 @@ CREATE TABLE "domains" (
 	"workspace_id" uuid NOT NULL,
 	"id" uuid NOT NULL,
 	"name" text NOT NULL,
+	"host" text,
 	"status" text DEFAULT 'PENDING' NOT NULL,
 	"keys" jsonb NOT NULL,
 	"checks" jsonb DEFAULT '[]'::jsonb NOT NULL,
@@ -147,6 +148,15 @@ CREATE TABLE "domains" (
 	CONSTRAINT "domains_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
 	CONSTRAINT "domains_name_key" UNIQUE("workspace_id","name"),
 	CONSTRAINT "domains_status_check" CHECK ("domains"."status" in ('PENDING', 'VERIFIED', 'FAILED'))
+);
+--> statement-breakpoint
+CREATE TABLE "hosts" (
+	"host" text PRIMARY KEY NOT NULL,
+	"workspace_id" uuid NOT NULL,
+	"domain_id" uuid NOT NULL,
+	"verified_at" timestamp (3) with time zone,
+	"is_current" boolean NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "sender_domains" (
@@ -803,6 +813,7 @@ ALTER TABLE "mail_requests" ADD CONSTRAINT "mail_requests_workspace_id_workspace
 ALTER TABLE "mails" ADD CONSTRAINT "mails_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "visitor_mails" ADD CONSTRAINT "visitor_mails_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "domains" ADD CONSTRAINT "domains_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "hosts" ADD CONSTRAINT "hosts_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sender_domains" ADD CONSTRAINT "sender_domains_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "pipelines" ADD CONSTRAINT "pipelines_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "stages" ADD CONSTRAINT "stages_pipeline_fk" FOREIGN KEY ("workspace_id","pipeline_id") REFERENCES "public"."pipelines"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -883,6 +894,7 @@ CREATE INDEX "visitor_mails_created_index" ON "visitor_mails" USING btree ("crea
 CREATE INDEX "domains_created_index" ON "domains" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "domains_checked_index" ON "domains" USING btree ("checked_at");--> statement-breakpoint
 CREATE INDEX "domains_name_index" ON "domains" USING btree ("name");--> statement-breakpoint
+CREATE INDEX "hosts_workspace_index" ON "hosts" USING btree ("workspace_id","created_at","host");--> statement-breakpoint
 CREATE INDEX "sender_domains_domain_index" ON "sender_domains" USING btree ("domain");--> statement-breakpoint
 CREATE INDEX "pipelines_created_index" ON "pipelines" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "subscriptions_contact_index" ON "subscriptions" USING btree ("workspace_id","contact_id");--> statement-breakpoint

@@ -20,7 +20,7 @@ import { dashboard } from './http/dashboard.ts'
 import { debugLog } from './http/debug-log.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { metrics } from './http/metrics.ts'
-import { ownHost } from './http/own-host.ts'
+import { ownHost } from './http/hosts/own-host.ts'
 import { createPublicFormCache, type PublicFormCache } from './http/public-form-cache.ts'
 import { queryEncoding } from './http/server/query-encoding.ts'
 import { rateLimits } from './http/rate-limit/rate-limit.ts'
@@ -31,6 +31,7 @@ import { schemaCompilers } from './http/schema-compilers.ts'
 import { serverOptions } from './http/server/server-options.ts'
 import { tracing } from './http/tracing.ts'
 import { unknownRoutes } from './http/unknown-routes.ts'
+import { workspaceHosts } from './http/hosts/workspace-hosts.ts'
 import { mcpRoutes } from './mcp/mcp.ts'
 import { openApi } from './openapi/openapi.ts'
 import type { ApiPublisher } from './queues/publisher.ts'
@@ -68,6 +69,7 @@ import { mailHookRoutes } from './routes/mail-hooks.ts'
 import { type ProviderMessageOptions, providerMessageRoutes } from './routes/provider-messages.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
+import { tlsRoutes } from './http/hosts/tls-allowed.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { teamRoutes } from './routes/team.ts'
 import { templateRoutes } from './routes/templates.ts'
@@ -107,6 +109,12 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(slowRequests, { timeoutMs: timings.requestTimeoutMs })
   await app.register(requestContext, { database, settings, stopping })
   await app.register(ownHost, { config })
+  await app.register(workspaceHosts, {
+    database,
+    settings,
+    ttlMs: timings.hostsTtlMs,
+    timeoutMs: timings.hostsTimeoutMs,
+  })
   await app.register(tracing, { tracer })
   await app.register(debugLog)
   await app.register(rateLimits, { redis, exempt: config.RATE_LIMIT_EXEMPT, probeMs: timings.redisProbeMs })
@@ -121,6 +129,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   const publicForms = createPublicFormCache(timings.publicFormTtlMs)
   await app.register(readiness, { database, redis, stopping, now, timeoutMs: timings.readinessTimeoutMs })
   await app.register(healthRoutes)
+  await app.register(tlsRoutes)
   await app.register(homePage)
   await app.register(credentialRoutes, timings)
   await app.register(publicFormRoutes(publicForms), timings)

@@ -44,6 +44,7 @@ export const campaignCases = {
   'GET /domains': [],
   'POST /domains': [],
   'GET /domains/{id}': [({ domain }: Ids) => ({ path: `/domains/${domain}` })],
+  'PATCH /domains/{id}': [({ domain }: Ids) => ({ path: `/domains/${domain}`, body: { host: null } })],
   'POST /domains/{id}/verify': [({ domain }: Ids) => ({ path: `/domains/${domain}/verify` })],
   'POST /domains/{id}/rotate-key': [({ domain }: Ids) => ({ path: `/domains/${domain}/rotate-key` })],
   'DELETE /domains/{id}': [({ spareDomain }: Ids) => ({ path: `/domains/${spareDomain}` })],

@@ -132,6 +132,7 @@ test('only the listed operations require no credential', () => {
     '/accept-invite',
     '/f/{id}',
     '/forgot-password',
+    '/public/preferences',
     '/public/subscriptions/confirm',
     '/public/tracking/confirm',
     '/public/unsubscribe',
@@ -147,8 +148,8 @@ test('only the listed operations require no credential', () => {
     'GET /public/click',
     'GET /public/forms/{id}',
     'GET /public/open',
-    'GET /public/preferences',
     'GET /ready',
+    'GET /tls-allowed',
     'POST /auth/accept-invite',
     'POST /auth/forgot-password',
     'POST /auth/login',
@@ -158,7 +159,6 @@ test('only the listed operations require no credential', () => {
     'POST /mail-events/{provider}/{token}',
     'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',
-    'POST /public/preferences',
     'POST /public/subscriptions/undo-unsubscribe',
   ]
   const expected = [...pages.flatMap((path) => [`GET ${path}`, `POST ${path}`]), ...others]
@@ -206,7 +206,7 @@ test('every error response has the schema Error', () => {
 })
 
 test('every operation documents its errors', () => {
-  const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
+  const unlimited = ['GET /health', 'GET /ready', 'GET /metrics', 'GET /tls-allowed']
   const passwordRoutes = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
   const unauthorizedRoutes = [...passwordRoutes, '/mail-events/{provider}/{token}'].map((path) => `POST ${path}`)
   for (const { name, responses, security, template, requestBody } of operations) {

@@ -14,7 +14,7 @@ A request passes these steps in this order. Each is a plugin that [\`app.ts\`](.
 
 | Step | What happens | File in \`apps/api/src/http\` |
 |---|---|---|
-| 1 | The request gets an id, \`baseCtx\` and the security headers. A local installation refuses other hosts. | [\`request-context.ts\`](../apps/api/src/http/request-context.ts), [\`own-host.ts\`](../apps/api/src/http/own-host.ts) |
+| 1 | The request gets an id, \`baseCtx\` and the security headers. A local installation refuses other hosts; at the host of a workspace, only its public pages exist. | [\`request-context.ts\`](../apps/api/src/http/request-context.ts), [\`own-host.ts\`](../apps/api/src/http/hosts/own-host.ts), [\`workspace-hosts.ts\`](../apps/api/src/http/hosts/workspace-hosts.ts) |
 | 2 | The rate limit counts the request, per client and operation (column *Limit*, requests per minute). | [\`rate-limit/\`](../apps/api/src/http/rate-limit/rate-limit.ts) |
 | 3 | The credential is checked and gives \`ctx\`: workspace, actor and role. Column *Role* has the lowest role, or – without a credential. A suspended workspace can only be read. | [\`authentication.ts\`](../apps/api/src/http/authentication.ts), [\`required-role.ts\`](../apps/api/src/http/required-role.ts) |
 | 4 | The request waits while its workspace has too many concurrent requests, except with *own quota*. | [\`concurrent-requests.ts\`](../apps/api/src/http/concurrent-requests.ts) |

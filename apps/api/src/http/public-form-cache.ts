@@ -4,16 +4,17 @@
  * the bench `public-form`, sixteen alternating rounds, 2026-11-22). `public-form-cache.int.test.ts` shows that the
  * responses are equal.
  */
-import type { BaseCtx } from '@rapport/core/request/context.ts'
+import { type BaseCtx, requireAtHost } from '@rapport/core/request/context.ts'
 import { afterCommit } from '@rapport/core/db/transaction.ts'
 import { findPublicForm, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { LRUCache } from 'lru-cache'
-import type { FormId } from '@rapport/core/kernel/ids.ts'
+import type { FormId, WorkspaceId } from '@rapport/core/kernel/ids.ts'
 
 /** The serialized response for a public form. */
 export interface PublicFormResponse {
   body: string
   etag: string
+  workspaceId: WorkspaceId
 }
 
 export interface PublicFormCache {
@@ -41,7 +42,11 @@ export function createPublicFormCache(ttlMs: number): PublicFormCache {
     },
   })
   return {
-    get: (ctx, id) => cache.forceFetch(id, { context: ctx }),
+    async get(ctx, id) {
+      const response = await cache.forceFetch(id, { context: ctx })
+      requireAtHost(ctx, response.workspaceId)
+      return response
+    },
     drop: (ctx, id) => afterCommit(ctx.db, `drop ${id}`, () => void cache.delete(id)),
   }
 }
@@ -49,5 +54,5 @@ export function createPublicFormCache(ttlMs: number): PublicFormCache {
 /** Reads the form from the database, without the cache. */
 export async function readPublicForm(ctx: BaseCtx, id: FormId): Promise<PublicFormResponse> {
   const row = await findPublicForm(ctx, id)
-  return { body: JSON.stringify(toPublicForm(row)), etag: `"${computeFormVersion(row)}"` }
+  return { body: JSON.stringify(toPublicForm(row)), etag: `"${computeFormVersion(row)}"`, workspaceId: row.workspaceId }
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { methodNotAllowed, pathOf } from './server/allowed-methods.ts'
+import { isPublicPath } from './hosts/workspace-hosts.ts'
 
 /**
  * Responds with 404 if no route matches, or 405 if routes of the path have other methods, before the body is read. These requests share one rate limit. Encapsulated, so
@@ -10,7 +11,9 @@ export const unknownRoutes = fp(
   async (scope: FastifyInstance) => {
     scope.addHook('onRequest', scope.rateLimit())
     scope.addHook('onRequest', async (request, reply) => {
-      const allowed = scope.findAllowedMethods(pathOf(request))
+      const path = pathOf(request)
+      const isForeign = request.baseCtx.hostWorkspaceId !== undefined && !isPublicPath(path)
+      const allowed = isForeign ? [] : scope.findAllowedMethods(path)
       if (allowed.length === 0 || allowed.includes(request.method)) return sendNotFound(request, reply)
       throw methodNotAllowed(request, reply, allowed)
     })
@@ -28,6 +31,7 @@ export const unknownRoutes = fp(
       '@fastify/sensible',
       'allowed-methods',
       'request-context',
+      'workspace-hosts',
       'tracing',
       'debug-log',
       'rate-limits',

@@ -56,7 +56,7 @@ export const openApi = fp(
         info: {
           title: 'Rapport',
           version,
-          description: `A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API. The [guides](${publicUrl}/docs/) show your first requests, and explain authentication, errors, paging, limits, webhooks and more. A method that a path does not have is a 405, with the methods that it has in the header "allow".`,
+          description: `A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API. The [guides](${publicUrl}/docs/) show your first requests, and explain authentication, errors, paging, limits, webhooks and more. A method that a path does not have is a 405, with the methods that it has in the header "allow". At the host of a workspace (see Domains), only its public pages exist.`,
           license: { name: 'MIT', identifier: 'MIT' },
         },
         servers: [{ url: publicUrl }],

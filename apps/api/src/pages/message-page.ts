@@ -74,9 +74,14 @@ export function showBrokenLinks(
     const body = acceptsHtml(request) ? toErrorBody(error) : undefined
     const language = readPageLanguage(request)
     if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
-    if (body?.statusCode !== 400) throw error
+    // At the host of another workspace, the link is a 404.
+    if (body?.statusCode !== 400 && body?.code !== 'not_found') throw error
     const { texts } = language
-    return sendMessage(reply.code(400), { language, title: texts.brokenLink, text: describe(texts, request) })
+    return sendMessage(reply.code(body.statusCode), {
+      language,
+      title: texts.brokenLink,
+      text: describe(texts, request),
+    })
   })
 }
 

@@ -49,7 +49,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
         description:
           'The page that a link in every campaign email opens: the lists of the contact, with a way off each, what may be recorded, their data by email, and "Unsubscribe from all newsletters". It changes nothing: its buttons send the POST.',
         querystring: TokenQuery,
-        response: { 200: pageResponse, 400: errorPageResponse },
+        response: { 200: pageResponse, 400: errorPageResponse, 404: errorPageResponse },
       },
     },
     async (request, reply) => showPreferences(request, reply, { token: request.query.token }),
@@ -67,7 +67,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
         consumes: ['application/x-www-form-urlencoded'],
         querystring: PageQuery,
         body: PostedChoice,
-        response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
+        response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse, 404: errorPageResponse },
       },
     },
     submitPreferences,

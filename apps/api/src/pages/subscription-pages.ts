@@ -28,7 +28,7 @@ const schema = (operationId: string, summary: string, description: string) => ({
   summary,
   description,
   querystring: TokenQuery,
-  response: { 200: pageResponse, 400: errorPageResponse },
+  response: { 200: pageResponse, 400: errorPageResponse, 404: errorPageResponse },
 })
 
 const PostedBoxes = z
@@ -42,7 +42,7 @@ const PostedBoxes = z
 /** For a POST that a suspended workspace refuses. */
 const writingSchema = (...texts: Parameters<typeof schema>) => ({
   ...schema(...texts),
-  response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
+  response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse, 404: errorPageResponse },
 })
 
 /**

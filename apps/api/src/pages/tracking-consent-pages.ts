@@ -16,7 +16,7 @@ const schema = (operationId: string, summary: string, description: string) => ({
   summary,
   description,
   querystring: TokenQuery,
-  response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
+  response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse, 404: errorPageResponse },
 })
 
 /** The page of the link that confirms a grant of tracking. GET changes nothing, because mail scanners follow links. */

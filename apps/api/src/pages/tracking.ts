@@ -28,7 +28,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/open',
     {
-      config: { openMailToken: openPixel },
+      config: { openMailToken: openPixel, errorStatuses: [404] },
       schema: {
         ...common,
         operationId: 'pages.trackOpen',
@@ -49,17 +49,22 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     {
       config: { openMailToken: openTrackedLink },
       errorHandler(error, request, reply) {
-        if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
+        const { statusCode } = toErrorBody(error) ?? {}
+        if ((statusCode !== 400 && statusCode !== 404) || !acceptsHtml(request)) throw error
         const language = readPageLanguage(request)
         const { brokenLink: title, brokenTrackedLink: text } = language.texts
-        sendMessage(reply.status(400 as never) as FastifyReply, { language, title, text })
+        sendMessage(reply.status(statusCode as never) as FastifyReply, { language, title, text })
       },
       schema: {
         ...common,
         operationId: 'pages.trackClick',
         summary: 'Follow a tracked link',
         description: 'Records the click and redirects to the URL in the token. Each recipient is counted once.',
-        response: { 302: z.null().describe('Redirect to the URL in the token'), 400: errorPageResponse },
+        response: {
+          302: z.null().describe('Redirect to the URL in the token'),
+          400: errorPageResponse,
+          404: errorPageResponse,
+        },
       },
     },
     async (request, reply) => {

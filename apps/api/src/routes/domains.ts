@@ -1,4 +1,4 @@
-import { Domain, DomainInput, DomainQuery } from '@rapport/core/domains/domains.schema.ts'
+import { Domain, DomainInput, DomainChange, DomainQuery } from '@rapport/core/domains/domains.schema.ts'
 import {
   deleteDomain,
   listDomains,
@@ -7,6 +7,7 @@ import {
   prepareRotation,
   readDomain,
   storeDomain,
+  updateDomain,
   useNextKey,
 } from '@rapport/core/domains/domains.ts'
 import { checkDomain, recordCheck } from '@rapport/core/domains/verify-domain.ts'
@@ -74,6 +75,24 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => readDomain(request.ctx, request.params.id),
+  )
+
+  app.patch(
+    '/domains/:id',
+    {
+      config: { role: 'ADMIN' },
+      schema: {
+        ...common,
+        operationId: 'domains.update',
+        summary: 'Update a sending domain',
+        description:
+          'Changes the host of the public pages. Once the domain and the HOST record are VERIFIED, the links in new emails are under the host; those of former emails go on where they are. Returns 409 if another workspace has the host.',
+        params,
+        body: DomainChange,
+        response: { 200: Domain },
+      },
+    },
+    ifMatch(currentDomain, (request) => updateDomain(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(

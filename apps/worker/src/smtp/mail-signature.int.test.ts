@@ -76,7 +76,7 @@ describe("a mail from a workspace's own domain", () => {
     const { selector } = domain.keys.signing
     expect(await judge(raw)).toMatchObject({ ...passed, signedBy: { domain: name, selector } })
     const records = recordsOf(domain, ctx.settings).filter((record) => !record.name.startsWith('rp2-'))
-    const mechanisms = { DKIM: 'dkim', RETURN_PATH: 'spf', DMARC: 'dmarc' } as const
+    const mechanisms = { DKIM: 'dkim', RETURN_PATH: 'spf', DMARC: 'dmarc', HOST: 'dmarc' } as const
     for (const { purpose, type, name: recordName, value } of records) {
       const sender = `bounce@bounce.${name}`
       if (type === 'CNAME') dns.setAlias(recordName, 'elsewhere.example')

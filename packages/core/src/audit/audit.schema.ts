@@ -33,6 +33,7 @@ const auditActions = [
   'webhook.secret_rotated',
   'domain.created',
   'domain.key_rotated',
+  'domain.host_changed',
   'domain.deleted',
   'mail_hook.created',
   'mail_hook.deleted',

@@ -5,6 +5,7 @@ import type { CampaignId } from '../kernel/ids.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.ts'
 import { lockList } from '../lists/lists.ts'
+import { withPagesUrl } from '../domains/hosts/pages-url.ts'
 import { readSenderIdentity } from '../domains/sender-identity.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotSuppressed } from '../consent/consent-records.ts'
@@ -71,7 +72,8 @@ export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Pr
  * `kind` is `mail` for the mail of a recipient, and `preview` for a preview or a test mail. A preview has no tracking
  * pixel and no tracked links, and its links to unsubscribe and to the preferences do nothing.
  */
-async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'preview') {
+async function loadCampaign(plain: Ctx, campaignId: CampaignId, kind: 'mail' | 'preview') {
+  const ctx = await withPagesUrl(plain)
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)

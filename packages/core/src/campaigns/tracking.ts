@@ -4,7 +4,7 @@
  * mail tracks it as a person.
  */
 import { findCurrentContact } from '../contacts/contact-aliases.ts'
-import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from '../request/context.ts'
 import { isDatabaseUnavailable } from '../db/database-errors.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
@@ -26,6 +26,7 @@ export function createTracking(
     level === 'OFF' ? undefined : [...campaign, level === 'PERSON' ? uuidOf(recipient.contactId) : '']
   const { publicUrl, keys } = ctx.settings
   return {
+    pagesUrl: pagesUrlOf(ctx),
     publicUrl,
     key: keys.links[0],
     opens: payloadAt(opens),
@@ -43,6 +44,7 @@ export const openTrackedLink = (base: BaseCtx, token: string) => openToken(base,
 function openToken(base: BaseCtx, purpose: 'open' | 'click', token: string): (string | number)[] {
   const payload = verifyPayload(base.settings.keys.links, purpose, token)
   if (!payload) throw new AppError('invalid_token', 'Invalid or expired link')
+  requireAtHost(base, idOf('wsp', String(payload[0])))
   return payload
 }
 

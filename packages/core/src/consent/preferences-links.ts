@@ -1,7 +1,7 @@
 import { openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
-import type { BaseCtx, Ctx } from '../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, requireAtHost } from '../request/context.ts'
 
 /** The contact that received an email, and its address at that time. */
 export interface PreferencesLink {
@@ -34,8 +34,10 @@ export function openPreferences(base: BaseCtx, token: string): PreferencesLink {
   const payload = openRepairedPayload(base.settings.keys.links, purpose, token)
   if (!payload) throw invalidToken()
   const [workspace, contact, email, campaign = ''] = payload.map(String)
+  const workspaceId = idOf('wsp', workspace ?? '')
+  requireAtHost(base, workspaceId)
   return {
-    workspaceId: idOf('wsp', workspace ?? ''),
+    workspaceId,
     contactId: idOf('con', contact ?? ''),
     email: email ?? '',
     ...(campaign !== '' && { campaignId: idOf('cmp', campaign) }),
@@ -49,9 +51,11 @@ export function testPreferencesUrl(ctx: Ctx): string {
 
 /** Whether a token is that of a preview or a test email. */
 export function isTestPreferences(base: BaseCtx, token: string): boolean {
-  return verifyPayload(base.settings.keys.links, testPurpose, token) !== undefined
+  const payload = verifyPayload(base.settings.keys.links, testPurpose, token)
+  if (payload) requireAtHost(base, idOf('wsp', String(payload[0])))
+  return payload !== undefined
 }
 
 function urlWithToken(ctx: Ctx, token: string): string {
-  return `${ctx.settings.publicUrl}/public/preferences?token=${token}`
+  return `${pagesUrlOf(ctx)}/public/preferences?token=${token}`
 }

@@ -15,6 +15,7 @@ const checks: Record<ExpectedRecord['purpose'], typeof checkDkim> = {
   DKIM: checkDkim,
   RETURN_PATH: checkReturnPath,
   DMARC: checkDmarc,
+  HOST: checkHost,
 }
 
 /** Checks the records of a domain concurrently. A failure of DNS is a result too: `UNKNOWN`. */
@@ -94,6 +95,16 @@ async function checkReturnPath(dns: DnsReader, record: ExpectedRecord, domain: s
 }
 
 const maxAliases = 8
+
+/** The name of a domain itself cannot have an alias: its provider publishes the addresses of the target. */
+async function checkHost(dns: DnsReader, record: ExpectedRecord, domain: string): Promise<Outcome> {
+  const { name, value } = record
+  if ((await dns.readAlias(name)) !== undefined) return checkReturnPath(dns, record, domain)
+  const [addresses, expected] = await Promise.all([dns.readAddresses(name), dns.readAddresses(value)])
+  if (addresses.length === 0) return missing(await describeMissing(dns, record, domain))
+  if (addresses.every((address) => expected.includes(address))) return verified
+  return wrong(`${name} has the addresses ${addresses.join(', ')}, not those of ${value}: publish a CNAME record`)
+}
 
 /** A domain without a record uses that of the domain that was registered. */
 async function checkDmarc(dns: DnsReader, record: ExpectedRecord, domain: string): Promise<Outcome> {

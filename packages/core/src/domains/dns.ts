@@ -6,6 +6,8 @@ export interface DnsReader {
   readTexts(name: string): Promise<string[]>
   /** The target of a CNAME record, in lower case; undefined if there is none. */
   readAlias(name: string): Promise<string | undefined>
+  /** The IPv4 and IPv6 addresses of a name, in any order. Aliases are followed. Empty if there is none. */
+  readAddresses(name: string): Promise<string[]>
   /** The mail servers of a name, the preferred one first. Empty if there is none. */
   readExchanges(name: string): Promise<string[]>
 }
@@ -33,6 +35,10 @@ export function createDnsReader(servers?: readonly string[], { deadlineMs = Infi
     async readAlias(name) {
       const [target] = await query(resolver.resolveCname(name), [])
       return target?.toLowerCase().replace(/\.$/, '')
+    },
+    async readAddresses(name) {
+      const found = await Promise.all([query(resolver.resolve4(name), []), query(resolver.resolve6(name), [])])
+      return found.flat()
     },
     async readExchanges(name) {
       const records = await query(resolver.resolveMx(name), [])

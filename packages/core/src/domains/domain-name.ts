@@ -36,3 +36,6 @@ export const organizationalDomain = (name: string): string | undefined => getDom
 /** Relaxed alignment, the default of DMARC (RFC 7489 §3.1): both names have the same organizational domain. */
 export const isAligned = (one: string, other: string): boolean =>
   (organizationalDomain(one) ?? one) === (organizationalDomain(other) ?? other)
+
+/** The host of the envelope sender of a domain. */
+export const returnPathHost = (name: string): string => `bounce.${name}`

@@ -2,6 +2,7 @@
 import type { domains, RecordCheck } from '../db/schema/index.ts'
 import type { Settings } from '../request/context.ts'
 import { publishedKeys } from './domain-keys.ts'
+import { returnPathHost } from './domain-name.ts'
 import type { Domain, DomainRecord } from './domains.schema.ts'
 
 export type DomainRow = typeof domains.$inferSelect
@@ -13,17 +14,14 @@ export type CheckResult = Pick<ExpectedRecord, 'name' | 'value'> & {
   problem: string | null
 }
 
-type ReturnPathSetting = Pick<Settings, 'returnPathDomain'>
-
-/** The host of the envelope sender of a domain. */
-export const returnPathHost = (name: string) => `bounce.${name}`
+type RecordSettings = Pick<Settings, 'returnPathDomain' | 'publicUrl'>
 
 /** The records to publish. The first one is that of the key that signs. */
 export function recordsOf(
-  { name, keys }: Pick<DomainRow, 'name' | 'keys'>,
-  settings: ReturnPathSetting,
+  { name, keys, host }: Pick<DomainRow, 'name' | 'keys' | 'host'>,
+  settings: RecordSettings,
 ): ExpectedRecord[] {
-  const { returnPathDomain } = settings
+  const { returnPathDomain, publicUrl } = settings
   return [
     ...publishedKeys(keys).map(({ selector, publicKey }) => ({
       purpose: 'DKIM' as const,
@@ -42,6 +40,9 @@ export function recordsOf(
           },
         ]),
     { purpose: 'DMARC', type: 'TXT', name: `_dmarc.${name}`, value: 'v=DMARC1; p=none' },
+    ...(host === null
+      ? []
+      : [{ purpose: 'HOST' as const, type: 'CNAME' as const, name: host, value: new URL(publicUrl).hostname }]),
   ]
 }
 
@@ -56,7 +57,7 @@ export function findCheck<Check extends Pick<RecordCheck, 'name' | 'value'>>(
 export function applyResults(
   row: DomainRow,
   results: readonly CheckResult[],
-  settings: ReturnPathSetting,
+  settings: RecordSettings,
 ): Pick<DomainRow, 'status' | 'checks'> {
   const records = recordsOf(row, settings)
   const checks = records.map((record) => toCheck(findCheck(row.checks, record), findCheck(results, record), record))
@@ -81,10 +82,17 @@ function decideStatus(current: DomainRow['status'], signing: CheckResult | undef
   return current === 'PENDING' ? 'PENDING' : 'FAILED'
 }
 
-export function toDomain(row: DomainRow, settings: ReturnPathSetting): Domain {
+/** Whether new links are under the host of a domain. */
+export function isHostVerified(row: DomainRow, settings: RecordSettings): boolean {
+  const record = recordsOf(row, settings).find(({ purpose }) => purpose === 'HOST')
+  return row.status === 'VERIFIED' && record !== undefined && findCheck(row.checks, record)?.status === 'VERIFIED'
+}
+
+export function toDomain(row: DomainRow, settings: RecordSettings): Domain {
   return {
     id: row.id,
     name: row.name,
+    host: row.host,
     status: row.status,
     records: recordsOf(row, settings).map((record) => {
       const { status = 'PENDING', problem = null } = findCheck(row.checks, record) ?? {}

@@ -56,7 +56,7 @@ test('the record of one workspace does not verify the domain of another', async 
 test('a check that finds the signing key verifies a domain, and a lost record fails it', async () => {
   const { id, keys } = await addTestDomain(ctx, 'looms.example')
   expect(await verifyDomain(ctx, id)).toMatchObject({ status: 'PENDING', checkedAt: expect.any(String) })
-  const [signing] = recordsOf({ name: 'looms.example', keys }, ctx.settings)
+  const [signing] = recordsOf({ name: 'looms.example', keys, host: null }, ctx.settings)
   dns.setTextRecords(signing?.name ?? '', signing?.value ?? '')
   const verified = await verifyDomain(ctx, id)
   expect(verified.status).toBe('VERIFIED')

@@ -5,17 +5,22 @@ import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { DomainName } from './domain-name.ts'
+import { HostName } from './hosts/host-name.ts'
 
 export const DomainRecord = z
   .object({
     purpose: z
-      .enum(['DKIM', 'RETURN_PATH', 'DMARC'])
+      .enum(['DKIM', 'RETURN_PATH', 'DMARC', 'HOST'])
       .describe(
-        '`DKIM`: a key that verifies signatures. `RETURN_PATH`: the address that bounces are sent to. `DMARC`: what receivers do with emails that are not authenticated.',
+        '`DKIM`: a key that verifies signatures. `RETURN_PATH`: the address that bounces are sent to. `DMARC`: what receivers do with emails that are not authenticated. `HOST`: leads the host of the public pages to this installation.',
       ),
     type: z.enum(['TXT', 'CNAME']).describe('The type of the DNS record.'),
     name: z.string().describe('The full name of the record.'),
-    value: z.string().describe('The value to publish. For DMARC, any valid record is accepted.'),
+    value: z
+      .string()
+      .describe(
+        'The value to publish. For DMARC, any valid record is accepted. For HOST, the same addresses are accepted too: the name of the domain itself cannot have a CNAME.',
+      ),
     status: z
       .enum(domainStatuses)
       .describe(
@@ -46,6 +51,12 @@ export const Domain = z
   .object({
     id: RecordId('dom'),
     name: z.string().describe('The domain, in lower case and ASCII.'),
+    host: z
+      .string()
+      .nullable()
+      .describe(
+        'The host of the public pages and of the links in emails, in lower case and ASCII. `null`: the host of the installation. It is used while the domain and its HOST record are VERIFIED.',
+      ),
     status: z
       .enum(domainStatuses)
       .describe(
@@ -66,6 +77,7 @@ export const Domain = z
       {
         id: 'dom_01kag7m3v9e8fs2t4w6x8y0z1b',
         name: 'example.com',
+        host: null,
         status: 'VERIFIED',
         records: [
           {
@@ -84,12 +96,22 @@ export const Domain = z
   })
 export type Domain = z.output<typeof Domain>
 
+const Host = HostName.nullable().describe(
+  'The host of the public pages and of the links in emails: the domain or a name below it. `null`: the host of the installation, which is the default.',
+)
+
 export const DomainInput = z
   .strictObject({
     name: DomainName.describe('The domain after the `@` of the sender. An international domain is converted to ASCII.'),
+    host: Host.optional(),
   })
   .meta({ id: 'DomainCreate', description: 'A new sending domain.', examples: [{ name: 'example.com' }] })
 export type DomainInput = z.output<typeof DomainInput>
+
+export const DomainChange = z
+  .strictObject({ host: Host.optional() })
+  .meta({ id: 'DomainUpdate', description: 'A change of a sending domain.', examples: [{ host: 'news.example.com' }] })
+export type DomainChange = z.output<typeof DomainChange>
 
 export const DomainQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type DomainQuery = z.output<typeof DomainQuery>

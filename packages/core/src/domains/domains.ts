@@ -10,8 +10,10 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { createFollowingKey, createKeys, formerKeyDays, rotateKeys } from './domain-keys.ts'
-import { type DomainRow, recordsOf, findCheck, toDomain } from './domain-records.ts'
-import type { Domain, DomainInput, DomainQuery } from './domains.schema.ts'
+import { type DomainRow, findCheck, isHostVerified, recordsOf, toDomain } from './domain-records.ts'
+import type { Domain, DomainInput, DomainChange, DomainQuery } from './domains.schema.ts'
+import { requireHostOf } from './hosts/host-name.ts'
+import { releaseHosts, requireHost, useHost } from './hosts/take-host.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /**
@@ -23,8 +25,9 @@ export async function createDomain(ctx: Ctx, input: DomainInput): Promise<Domain
 }
 
 /** Generates the keys of a new domain. Not within a transaction, because that takes long. */
-export async function prepareDomain(ctx: Ctx, { name }: DomainInput): Promise<DomainRow> {
-  // Keys are expensive: a request that the quota or the name refuses generates none.
+export async function prepareDomain(ctx: Ctx, { name, host = null }: DomainInput): Promise<DomainRow> {
+  // Keys are expensive: a request that is refused generates none.
+  if (host !== null) requireHostOf(name, host, ctx.settings)
   await requireUnusedName(ctx, name)
   await inTransaction(ctx, requireDomainQuota)
   const id = newId('dom')
@@ -32,6 +35,7 @@ export async function prepareDomain(ctx: Ctx, { name }: DomainInput): Promise<Do
     workspaceId: ctx.workspaceId,
     id,
     name,
+    host,
     status: 'PENDING',
     keys: await createKeys(ctx, id),
     checks: [],
@@ -42,14 +46,15 @@ export async function prepareDomain(ctx: Ctx, { name }: DomainInput): Promise<Do
 
 /** Stores a domain that was prepared. */
 export async function storeDomain(ctx: Ctx, domain: DomainRow): Promise<Domain> {
-  const { id, name } = domain
+  const { id, name, host } = domain
   await inTransaction(ctx, async (ctx) => {
     await requireDomainQuota(ctx)
+    await requireHost(ctx, domain)
     await ctx.db
       .insert(domains)
       .values(domain)
       .catch(onConstraint('domains_name_key', () => alreadyExists(name)))
-    await audit(ctx, 'domain.created', { subjectId: id, name })
+    await audit(ctx, 'domain.created', { subjectId: id, name, ...(host !== null && { host }) })
   })
   return toDomain(domain, ctx.settings)
 }
@@ -116,6 +121,27 @@ export async function listDomains(ctx: Ctx, query: DomainQuery): Promise<Page<Do
   return { ...page, data: page.data.map((row) => toDomain(row, ctx.settings)) }
 }
 
+/**
+ * Changes the host of a domain. The links that were mailed go on at the former one. Throws `validation_error` unless the
+ * host is the domain or below it, and `already_exists` if another workspace has it.
+ */
+export function updateDomain(ctx: Ctx, id: DomainId, { host }: DomainChange): Promise<Domain> {
+  return inTransaction(ctx, async (ctx) => {
+    const current = await lockDomain(ctx, id)
+    if (host === undefined || host === current.host) return toDomain(current, ctx.settings)
+    if (host !== null) requireHostOf(current.name, host, ctx.settings)
+    const row = { ...current, host }
+    await requireHost(ctx, row)
+    await ctx.db
+      .update(domains)
+      .set({ host })
+      .where(byId(domains, ctx, id))
+    await useHost(ctx, row, isHostVerified(row, ctx.settings))
+    await audit(ctx, 'domain.host_changed', { subjectId: id, name: row.name, host: host ?? '' })
+    return toDomain(row, ctx.settings)
+  })
+}
+
 /** Deletes a domain with its keys. Emails that were signed stay valid while the records are published. */
 export function deleteDomain(ctx: Ctx, id: DomainId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -124,6 +150,7 @@ export function deleteDomain(ctx: Ctx, id: DomainId): Promise<void> {
       .where(byId(domains, ctx, id))
       .returning({ name: domains.name })
     if (!deleted) throw notFound('Domain')
+    await releaseHosts(ctx, id)
     await audit(ctx, 'domain.deleted', { subjectId: id, name: deleted.name })
   })
 }

@@ -1,5 +1,6 @@
 import type { Ctx } from '../request/context.ts'
-import { findCheck, recordsOf, returnPathHost } from './domain-records.ts'
+import { returnPathHost } from './domain-name.ts'
+import { findCheck, recordsOf } from './domain-records.ts'
 import { findDomainByName } from './domains.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { ne } from 'drizzle-orm'
+import { eq, ne } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { domains } from '../db/schema/index.ts'
+import { domains, hosts } from '../db/schema/index.ts'
 import type { DomainRow } from './domain-records.ts'
 
 /**
@@ -11,4 +11,15 @@ export async function listSendingDomains(db: Db, limit: number): Promise<{ rows:
   const wasVerified = ne(domains.status, 'PENDING')
   const rows = await db.select().from(domains).where(wasVerified).orderBy(domains.checkedAt, domains.id).limit(limit)
   return { rows, count: await db.$count(domains, wasVerified) }
+}
+
+/** Lists the hosts that links of workspaces are under, and counts them. */
+export async function listCurrentHosts(db: Db, limit: number): Promise<{ hosts: string[]; count: number }> {
+  const rows = await db
+    .select({ host: hosts.host })
+    .from(hosts)
+    .where(eq(hosts.isCurrent, true))
+    .orderBy(hosts.host)
+    .limit(limit)
+  return { hosts: rows.map(({ host }) => host), count: await db.$count(hosts, eq(hosts.isCurrent, true)) }
 }

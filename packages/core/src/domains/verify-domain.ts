@@ -10,9 +10,17 @@ import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { checkRecords } from './check-records.ts'
 import { createDnsReader } from './dns.ts'
-import { applyResults, type CheckResult, type DomainRow, recordsOf, toDomain } from './domain-records.ts'
+import {
+  applyResults,
+  type CheckResult,
+  type DomainRow,
+  isHostVerified,
+  recordsOf,
+  toDomain,
+} from './domain-records.ts'
 import { lockDomain, readDomainRow } from './domains.ts'
 import { type Domain, domainFailed, domainVerified } from './domains.schema.ts'
+import { takeHost, useHost } from './hosts/take-host.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /** A slow name server may be the caller's own. */
@@ -62,18 +70,28 @@ interface Verified {
 export async function recordResults(ctx: Ctx, id: DomainId, results: readonly CheckResult[]): Promise<Verified> {
   // The key may have been rotated since: results about other records are ignored.
   const current = await lockDomain(ctx, id)
-  const change = { ...applyResults(current, results, ctx.settings), checkedAt: timestampNow() }
+  const applied = applyResults(current, results, ctx.settings)
+  const checks = await checkHolder(ctx, { ...current, ...applied })
+  const change = { status: applied.status, checks, checkedAt: timestampNow() }
   await ctx.db
     .update(domains)
     .set(change)
     .where(byId(domains, ctx, id))
   const row = { ...current, ...change }
+  if (row.host !== null) await useHost(ctx, row, isHostVerified(row, ctx.settings))
   const isChanged = row.status !== current.status
   if (isChanged) {
     const event = row.status === 'VERIFIED' ? domainVerified : domainFailed
     await emit(ctx, event, toDomain(row, ctx.settings))
   }
   return { row, isChanged }
+}
+
+/** Takes the host of a domain. Returns its checks: that of the host has FAILED if another domain has the host. */
+async function checkHolder(ctx: Ctx, row: DomainRow): Promise<DomainRow['checks']> {
+  if (await takeHost(ctx, row)) return row.checks
+  const problem = `${row.host} is in use by another domain of this installation`
+  return row.checks.map((check) => (check.name === row.host ? { ...check, status: 'FAILED', problem } : check))
 }
 
 /** More often while PENDING, in the first days: the user waits for the result. */

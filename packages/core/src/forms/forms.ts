@@ -3,7 +3,7 @@ import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { textProperties, mappedPropertyNames } from '../contacts/contact-properties.ts'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { type BaseCtx, type Ctx, inTransaction, requireAtHost } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { invalidField, invalidFields, type Issue, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
@@ -153,6 +153,7 @@ export async function findPublicForm(base: BaseCtx, id: FormId): Promise<PublicF
     .leftJoin(lists, and(eq(lists.workspaceId, forms.workspaceId), eq(lists.id, forms.listId)))
     .where(and(eq(forms.id, id), forms.enabled, isNull(workspaces.deletedAt)))
   if (!row) throw notFound('Form')
+  requireAtHost(base, row.workspaceId)
   return row
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, getTableColumns, inArray, isNull, ne, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
-import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext, requireAtHost } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
@@ -171,6 +171,7 @@ export async function findPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ct
     .from(lists)
     .where(and(eq(lists.id, listId), isNull(lists.deletedAt), isInLiveWorkspace(lists.workspaceId)))
   if (list?.publicSignup !== 'OPEN') throw notFound('List')
+  requireAtHost(ctx, list.workspaceId)
   return { ctx: publicContext(ctx, list.workspaceId), isSuspended: list.isSuspended }
 }
 

@@ -1,4 +1,4 @@
-import type { BaseCtx, Ctx } from '../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, requireAtHost } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
@@ -58,7 +58,7 @@ export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()):
   const issuedAt = Number(payload?.[3])
   if (!payload || now - issuedAt > confirmationLifetimeMs) throw invalidLink()
   return {
-    ...subscriptionOf(payload),
+    ...subscriptionAt(ctx, payload),
     issuedAt: timestampAt(issuedAt),
     email: String(payload[4]),
     tracking: payload.slice(5) as TrackedAction[],
@@ -82,7 +82,7 @@ export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscripti
   if (!payload) throw invalidLink()
   const [, , , campaign = '', email = ''] = payload
   return {
-    ...subscriptionOf(payload),
+    ...subscriptionAt(ctx, payload),
     ...(campaign !== '' && { campaignId: idOf('cmp', String(campaign)) }),
     email: String(email),
   }
@@ -96,7 +96,9 @@ export function testUnsubscribeUrl(ctx: Ctx, listId: ListId): string {
 
 /** Whether a token is that of a preview or a test email. */
 export function isTestUnsubscribe(ctx: BaseCtx, token: string): boolean {
-  return verifyPayload(ctx.settings.keys.links, testPurpose, token) !== undefined
+  const payload = verifyPayload(ctx.settings.keys.links, testPurpose, token)
+  if (payload) requireAtHost(ctx, idOf('wsp', String(payload[0])))
+  return payload !== undefined
 }
 
 const testPurpose = 'unsubscribe-test'
@@ -112,22 +114,24 @@ export function openUndo(ctx: BaseCtx, token: string, now = Date.now()): OpenedU
   const payload = openPayload(ctx.settings.keys.links, 'undo unsubscribe', token)
   const saidAt = Number(payload?.[3])
   if (!payload || now - saidAt > undoLifetimeMs) throw invalidLink()
-  return { ...subscriptionOf(payload), saidAt: timestampAt(saidAt), email: String(payload[4]) }
+  return { ...subscriptionAt(ctx, payload), saidAt: timestampAt(saidAt), email: String(payload[4]) }
 }
 
 export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')
 
 function urlWithToken(ctx: Ctx, path: string, token: string) {
-  return `${ctx.settings.publicUrl}${path}?token=${token}`
+  return `${pagesUrlOf(ctx)}${path}?token=${token}`
 }
 
 function uuids(link: SubscriptionLink) {
   return [link.workspaceId, link.listId, link.contactId].map(uuidOf)
 }
 
-function subscriptionOf([workspace, list, contact]: (string | number)[]): SubscriptionLink {
+function subscriptionAt(ctx: BaseCtx, [workspace, list, contact]: (string | number)[]): SubscriptionLink {
+  const workspaceId = idOf('wsp', String(workspace))
+  requireAtHost(ctx, workspaceId)
   return {
-    workspaceId: idOf('wsp', String(workspace)),
+    workspaceId,
     listId: idOf('lst', String(list)),
     contactId: idOf('con', String(contact)),
   }

@@ -1,5 +1,6 @@
 import type { ApiConfig, WorkerConfig } from '../runtime/config.ts'
 import { quotasFrom } from '../runtime/variables/quota-variables.ts'
+import { notFound } from '../kernel/errors.ts'
 import type { Quotas } from '../kernel/quotas.ts'
 import type { Db } from '../db/client.ts'
 import type { Role } from '../db/schema/index.ts'
@@ -72,6 +73,8 @@ export interface BaseCtx {
   /** The IP address of the client, if there is one. */
   readonly address?: string
   readonly settings: Settings
+  /** The workspace to whose host a request came: no other one has pages there. Undefined at any other host. */
+  readonly hostWorkspaceId?: WorkspaceId
 }
 
 /** The first parameter of most functions: the pool or open transaction, the workspace and the actor. */
@@ -80,6 +83,15 @@ export interface Ctx extends BaseCtx {
   readonly actor: Actor
   /** Whether the workspace of the credential is suspended; undefined without a credential. */
   readonly isSuspended?: boolean
+  /** The base URL of the public pages, if the workspace has a host: see `withPagesUrl`. */
+  readonly pagesUrl?: string
+}
+
+export const pagesUrlOf = ({ pagesUrl, settings }: Ctx): string => pagesUrl ?? settings.publicUrl
+
+/** Throws `not_found` if a request to the host of one workspace is about another one. */
+export function requireAtHost({ hostWorkspaceId }: BaseCtx, workspaceId: WorkspaceId): void {
+  if (hostWorkspaceId !== undefined && hostWorkspaceId !== workspaceId) throw notFound('Page')
 }
 
 /** The context of a visitor, in the workspace of a form, a list or a link in an email. */

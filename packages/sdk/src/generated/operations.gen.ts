@@ -78,6 +78,17 @@ export class Ready extends Resource {
   }
 }
 
+export class Tls extends Resource {
+  /**
+   * Check whether a host may have a certificate.
+   *
+   * Returns 204 for the host of `PUBLIC_URL` and for the verified hosts of workspaces, otherwise 404. For a proxy that gets certificates on demand, such as Caddy. A new host takes up to five seconds.
+   */
+  check(query: types.TlsCheckData['query'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ path: '/tls-allowed', query }, options)
+  }
+}
+
 export class Auth extends Resource {
   /**
    * Sign up.
@@ -1496,6 +1507,17 @@ export class Domains extends Resource {
   }
 
   /**
+   * Update a sending domain.
+   *
+   * Changes the host of the public pages. Once the domain and the HOST record are VERIFIED, the links in new emails are under the host; those of former emails go on where they are. Returns 409 if another workspace has the host.
+   *
+   * Requires the role ADMIN.
+   */
+  update(id: string, body: types.DomainsUpdateData['body'], options?: RequestOptions): ApiPromise<types.DomainsUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/domains/${id}`, body }, options)
+  }
+
+  /**
    * Delete a sending domain.
    *
    * Deletes the domain and its keys. Remove the DKIM records seven days later: receivers still verify emails that are on their way.
@@ -1897,6 +1919,7 @@ export class EventTypes extends Resource {
 export class Resources {
   readonly health: Health
   readonly ready: Ready
+  readonly tls: Tls
   readonly auth: Auth
   readonly public: Public
   readonly mailHooks: MailHooks
@@ -1929,6 +1952,7 @@ export class Resources {
   constructor(client: Client) {
     this.health = new Health(client)
     this.ready = new Ready(client)
+    this.tls = new Tls(client)
     this.auth = new Auth(client)
     this.public = new Public(client)
     this.mailHooks = new MailHooks(client)

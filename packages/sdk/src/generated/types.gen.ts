@@ -1796,6 +1796,10 @@ export type Domain = {
      */
     name: string;
     /**
+     * The host of the public pages and of the links in emails, in lower case and ASCII. `null`: the host of the installation. It is used while the domain and its HOST record are VERIFIED.
+     */
+    host: string | null;
+    /**
      * `PENDING`: the DKIM record of the signing key was never found. `VERIFIED`: it was found; emails from the domain are signed with the key. `FAILED`: it was found before, but is missing or different now.
      */
     status: 'PENDING' | 'VERIFIED' | 'FAILED';
@@ -1821,6 +1825,10 @@ export type DomainCreate = {
      * The domain after the `@` of the sender. An international domain is converted to ASCII.
      */
     name: string;
+    /**
+     * The host of the public pages and of the links in emails: the domain or a name below it. `null`: the host of the installation, which is the default.
+     */
+    host?: string | null;
 };
 
 /**
@@ -1842,9 +1850,9 @@ export type DomainPage = {
  */
 export type DomainRecord = {
     /**
-     * `DKIM`: a key that verifies signatures. `RETURN_PATH`: the address that bounces are sent to. `DMARC`: what receivers do with emails that are not authenticated.
+     * `DKIM`: a key that verifies signatures. `RETURN_PATH`: the address that bounces are sent to. `DMARC`: what receivers do with emails that are not authenticated. `HOST`: leads the host of the public pages to this installation.
      */
-    purpose: 'DKIM' | 'RETURN_PATH' | 'DMARC';
+    purpose: 'DKIM' | 'RETURN_PATH' | 'DMARC' | 'HOST';
     /**
      * The type of the DNS record.
      */
@@ -1854,7 +1862,7 @@ export type DomainRecord = {
      */
     name: string;
     /**
-     * The value to publish. For DMARC, any valid record is accepted.
+     * The value to publish. For DMARC, any valid record is accepted. For HOST, the same addresses are accepted too: the name of the domain itself cannot have a CNAME.
      */
     value: string;
     /**
@@ -1865,6 +1873,16 @@ export type DomainRecord = {
      * What the last check found to be wrong. `null` if nothing was, or before the first check.
      */
     problem: string | null;
+};
+
+/**
+ * A change of a sending domain.
+ */
+export type DomainUpdate = {
+    /**
+     * The host of the public pages and of the links in emails: the domain or a name below it. `null`: the host of the installation, which is the default.
+     */
+    host?: string | null;
 };
 
 /**
@@ -6466,6 +6484,48 @@ export type ReadyGetResponses = {
 
 export type ReadyGetResponse = ReadyGetResponses[keyof ReadyGetResponses];
 
+export type TlsCheckData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The host, as a TLS client names it.
+         */
+        domain: string;
+    };
+    url: '/tls-allowed';
+};
+
+export type TlsCheckErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type TlsCheckError = TlsCheckErrors[keyof TlsCheckErrors];
+
+export type TlsCheckResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type TlsCheckResponse = TlsCheckResponses[keyof TlsCheckResponses];
+
 export type PagesShowHomeData = {
     body?: never;
     path?: never;
@@ -7109,6 +7169,10 @@ export type PagesShowConfirmationErrors = {
      */
     400: Error;
     /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -7171,6 +7235,10 @@ export type PublicConfirmSubscriptionErrors = {
      */
     403: Error;
     /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
      * The body was sent too slowly.
      */
     408: Error;
@@ -7229,6 +7297,10 @@ export type PagesShowUnsubscribeErrors = {
      */
     400: Error;
     /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -7274,6 +7346,10 @@ export type PublicUnsubscribeErrors = {
      * The request is invalid. `issues` lists each invalid field.
      */
     400: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
     /**
      * The body was sent too slowly.
      */
@@ -7337,6 +7413,10 @@ export type PublicUndoUnsubscribeErrors = {
      */
     403: Error;
     /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
      * The body was sent too slowly.
      */
     408: Error;
@@ -7394,6 +7474,10 @@ export type PagesShowPreferencesErrors = {
      * The request is invalid. `issues` lists each invalid field.
      */
     400: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -7476,6 +7560,10 @@ export type PagesSubmitPreferencesErrors = {
      * The role of the credential is too low.
      */
     403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
     /**
      * The body was sent too slowly.
      */
@@ -8193,6 +8281,10 @@ export type PagesShowTrackingConfirmationErrors = {
      */
     403: Error;
     /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -8242,6 +8334,10 @@ export type PublicConfirmTrackingErrors = {
      * The role of the credential is too low.
      */
     403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
     /**
      * The body was sent too slowly.
      */
@@ -8301,6 +8397,10 @@ export type PagesTrackOpenErrors = {
      */
     400: Error;
     /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -8344,6 +8444,10 @@ export type PagesTrackClickErrors = {
      * The request is invalid. `issues` lists each invalid field.
      */
     400: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -9888,7 +9992,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'template.created' | 'template.updated' | 'template.paused' | 'template.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.host_changed' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'template.created' | 'template.updated' | 'template.paused' | 'template.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -16404,6 +16508,82 @@ export type DomainsGetResponses = {
 };
 
 export type DomainsGetResponse = DomainsGetResponses[keyof DomainsGetResponses];
+
+export type DomainsUpdateData = {
+    body: DomainUpdate;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the domain.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/domains/{id}';
+};
+
+export type DomainsUpdateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type DomainsUpdateError = DomainsUpdateErrors[keyof DomainsUpdateErrors];
+
+export type DomainsUpdateResponses = {
+    /**
+     * OK
+     */
+    200: Domain;
+};
+
+export type DomainsUpdateResponse = DomainsUpdateResponses[keyof DomainsUpdateResponses];
 
 export type DomainsVerifyData = {
     body?: never;

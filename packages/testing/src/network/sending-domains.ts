@@ -6,7 +6,7 @@ import { type DomainRow, recordsOf } from '@rapport/core/domains/domain-records.
 import { recordResults } from '@rapport/core/domains/verify-domain.ts'
 import { newId, type DomainId } from '@rapport/core/kernel/ids.ts'
 import { byId } from '@rapport/core/request/by-id.ts'
-import type { Ctx } from '@rapport/core/request/context.ts'
+import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
 import type { NameServer } from './name-server.ts'
 import { timestampNow } from '@rapport/core/kernel/validation.ts'
 
@@ -35,6 +35,7 @@ export async function addTestDomain(ctx: Ctx, name: string, overrides: Partial<D
     workspaceId: ctx.workspaceId,
     id,
     name,
+    host: null,
     status: 'PENDING',
     keys: { signing: keyOf(ctx, id, 1), next: keyOf(ctx, id, 2), former: null },
     checks: [],
@@ -48,8 +49,9 @@ export async function addTestDomain(ctx: Ctx, name: string, overrides: Partial<D
 
 /** Inserts a VERIFIED domain, with all of its records found. */
 export async function addVerifiedDomain(ctx: Ctx, name: string): Promise<DomainRow> {
-  const { id, keys } = await addTestDomain(ctx, name)
-  const checks = recordsOf({ name, keys }, ctx.settings).map((record) => ({
+  const domain = await addTestDomain(ctx, name)
+  const { id } = domain
+  const checks = recordsOf(domain, ctx.settings).map((record) => ({
     name: record.name,
     value: record.value,
     status: 'VERIFIED' as const,
@@ -65,8 +67,24 @@ export async function addVerifiedDomain(ctx: Ctx, name: string): Promise<DomainR
   return verified
 }
 
+/** Inserts a VERIFIED domain whose host serves the pages of the workspace. */
+export async function addVerifiedHost(ctx: Ctx, name: string, host: string): Promise<DomainRow> {
+  const domain = await addTestDomain(ctx, name, { host })
+  const found = recordsOf(domain, ctx.settings).map((record) => ({
+    ...record,
+    status: 'VERIFIED' as const,
+    problem: null,
+  }))
+  const { row } = await inTransaction(ctx, (ctx) => recordResults(ctx, domain.id, found))
+  return row
+}
+
 /** Publishes every record of a domain, as its owner does. */
-export function publishRecords(dns: NameServer, { settings }: Ctx, domain: Pick<DomainRow, 'name' | 'keys'>): void {
+export function publishRecords(
+  dns: NameServer,
+  { settings }: Ctx,
+  domain: Pick<DomainRow, 'name' | 'keys' | 'host'>,
+): void {
   for (const { type, name, value } of recordsOf(domain, settings)) {
     if (type === 'TXT') dns.setTextRecords(name, value)
     else dns.setAlias(name, value)

@@ -20,6 +20,10 @@ export interface ApiTimings {
   outboundTimeoutMs: number
   /** The age of a cached public form. */
   publicFormTtlMs: number
+  /** The age of the hosts of workspaces in memory. */
+  hostsTtlMs: number
+  /** How long a request waits for these hosts while PostgreSQL is unavailable. */
+  hostsTimeoutMs: number
   /** The age of the cached quotas for concurrent requests and uploads. */
   quotaTtlMs: number
   /** How often the rate limits probe a Redis that is unavailable. */
@@ -41,6 +45,8 @@ export const defaultTimings: ApiTimings = {
   constantTimeStepMs: 50,
   outboundTimeoutMs: 5_000,
   publicFormTtlMs: 900,
+  hostsTtlMs: 5_000,
+  hostsTimeoutMs: 1_000,
   quotaTtlMs: defaultQuotaTtlMs,
   redisProbeMs: 1_000,
   readinessTimeoutMs: defaultTimeoutMs,

@@ -44,7 +44,7 @@ export const operations = {
   ],
   customFields: ['create', 'delete', 'get', 'list', 'update'],
   deals: ['create', 'delete', 'get', 'list', 'listActivity', 'update'],
-  domains: ['create', 'delete', 'get', 'list', 'rotateKey', 'verify'],
+  domains: ['create', 'delete', 'get', 'list', 'rotateKey', 'update', 'verify'],
   emails: ['batch', 'create', 'get', 'list'],
   eventTypes: ['list'],
   events: ['get', 'list'],

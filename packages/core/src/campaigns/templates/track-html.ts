@@ -9,6 +9,8 @@ import { insertAtEnd } from './templates.ts'
  * an empty text.
  */
 export interface Tracking {
+  /** The base URL of the pixel and the links. */
+  pagesUrl: string
   publicUrl: string
   key: KeyRing[0]
   /** The payload of the pixel; undefined for none. */
@@ -29,7 +31,8 @@ export function trackHtml(
   sharedLinks: ReadonlySet<string> = new Set(),
 ): string {
   if (!tracking) return html
-  const { opens, clicks, publicUrl, key, onlySharedLinks } = tracking
+  const { opens, clicks, pagesUrl, publicUrl, key, onlySharedLinks } = tracking
+  const isOwnPage = (url: string) => [pagesUrl, publicUrl].some((base) => url.startsWith(`${base}/public/`))
   const limitOutput = createLengthLimiter(maxLinksLength)
   const tracked = clicks ? trackLinks(clicks) : html
   if (!opens) return tracked
@@ -41,7 +44,7 @@ export function trackHtml(
     for (const { start, end, isQuoted } of findLinks(html)) {
       const url = parseWebUrl(html.slice(start, end))
       // Links to Rapport's own pages are not tracked, above all not those to unsubscribe and to the preferences.
-      if (url === undefined || url.startsWith(`${publicUrl}/public/`)) continue
+      if (url === undefined || isOwnPage(url)) continue
       if (onlySharedLinks && !sharedLinks.has(url)) continue
       const tracked = limitOutput(createTokenUrl('click', [...payload, url]))
       result += html.slice(position, start) + (isQuoted ? tracked : `"${tracked}"`)
@@ -51,7 +54,7 @@ export function trackHtml(
   }
 
   function createTokenUrl(purpose: 'open' | 'click', values: string[]) {
-    return `${publicUrl}/public/${purpose}?token=${signPayload([key], purpose, values)}`
+    return `${pagesUrl}/public/${purpose}?token=${signPayload([key], purpose, values)}`
   }
 }
 

@@ -1,7 +1,7 @@
 import { openPayload, sealPayload } from '../../kernel/crypto.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import { type ContactId, idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
-import type { BaseCtx, Ctx } from '../../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, requireAtHost } from '../../request/context.ts'
 import type { TrackedAction } from './tracking-level.ts'
 import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
@@ -32,7 +32,7 @@ export function trackingConfirmationUrl(
   const ids = [ctx.workspaceId, contactId].map(uuidOf)
   const payload = [...ids, Date.parse(issuedAt), email, scope.join(' ')]
   const token = sealPayload(ctx.settings.keys.links, purpose, payload)
-  return `${ctx.settings.publicUrl}/public/tracking/confirm?token=${token}`
+  return `${pagesUrlOf(ctx)}/public/tracking/confirm?token=${token}`
 }
 
 /** Opens the token of a link. Throws `invalid_token` if it is forged, damaged or expired, without a database query. */
@@ -41,8 +41,10 @@ export function openTrackingConfirmation(base: BaseCtx, token: string, now = Dat
   const issuedAt = Number(payload?.[2])
   if (!payload || now - issuedAt > lifetimeMs) throw invalidToken()
   const [workspace, contact, , email, scope] = payload.map(String)
+  const workspaceId = idOf('wsp', workspace ?? '')
+  requireAtHost(base, workspaceId)
   return {
-    workspaceId: idOf('wsp', workspace ?? ''),
+    workspaceId,
     contactId: idOf('con', contact ?? ''),
     email: email ?? '',
     issuedAt: timestampAt(issuedAt),

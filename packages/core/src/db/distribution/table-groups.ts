@@ -10,6 +10,7 @@ export const referenceTables = [
   'invites',
   'password_resets',
   'mail_hooks',
+  'hosts',
 ]
 
 /** They belong to the installation, not to a workspace: they stay on the coordinator. */

@@ -8,9 +8,10 @@
  * |          | FAILED   | the same                                                                        |
  * | FAILED   | VERIFIED | a check finds no such record, or another key; not if DNS does not respond       |
  */
-import { index, jsonb, text, unique } from 'drizzle-orm/pg-core'
+import { boolean, index, jsonb, pgTable, text, unique } from 'drizzle-orm/pg-core'
 import { createdAt, id, oneOf, timestamptz } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
+import { workspaces } from './workspaces.ts'
 
 export const domainStatuses = ['PENDING', 'VERIFIED', 'FAILED'] as const
 
@@ -46,6 +47,8 @@ export const domains = tenantTable(
     id: id('dom').notNull(),
     /** In lower case and ASCII. Other workspaces may have the same name: each verifies its own record. */
     name: text().notNull(),
+    /** The host of the public pages, or null: see `hosts`. */
+    host: text(),
     status: text({ enum: domainStatuses }).notNull().default('PENDING'),
     keys: jsonb().$type<DomainKeys>().notNull(),
     checks: jsonb().$type<RecordCheck[]>().notNull().default([]),
@@ -74,4 +77,32 @@ export const senderDomains = tenantTable(
   },
   // A domain is looked up in all workspaces.
   { key: ['domain'], extra: (t) => [index('sender_domains_domain_index').on(t.domain)] },
+)
+
+/**
+ * The hosts of public pages, each of one workspace. Without `workspace_id` in its key: the key decides who has a host.
+ *
+ * | a row             | when                                                                                       |
+ * |-------------------|--------------------------------------------------------------------------------------------|
+ * | is inserted       | a VERIFIED domain names the host, and no other one has it                                  |
+ * | serves the pages  | from the first check that finds the HOST record: `verified_at`                             |
+ * | is in new links   | while the domain is VERIFIED, names the host, and its HOST record is found: `is_current`   |
+ * | serves old links  | afterward, also without its domain                                                         |
+ * | changes hands     | another VERIFIED domain names the host, and that of the row is deleted or not VERIFIED     |
+ * | is deleted        | with its workspace, or when its domain gives it up before `verified_at`                    |
+ */
+export const hosts = pgTable(
+  'hosts',
+  {
+    /** In lower case and ASCII. */
+    host: text().primaryKey(),
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    domainId: id('dom').notNull(),
+    verifiedAt: timestamptz(),
+    isCurrent: boolean().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [index('hosts_workspace_index').on(t.workspaceId, t.createdAt, t.host)],
 )

@@ -197,14 +197,14 @@ test('foreign keys between tenant tables start with workspace_id on both sides',
   expect(wrong).toEqual([])
 })
 
-test('primary keys of tenant tables start with workspace_id, with two exceptions', async () => {
+test('primary keys of tenant tables start with workspace_id, with three exceptions', async () => {
   const found = await database.db.execute<{ name: string }>(sql`
     select c.conrelid::regclass::text as name from pg_constraint c
     join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
     where c.contype = 'p' and c.connamespace = 'public'::regnamespace and a.attname = 'workspace_id'`)
   const leading = found.rows.map(({ name }) => name)
-  // Sessions are found by a secret token, mail hooks by their URL. Some mail hooks have no workspace.
-  expect((await readTables()).filter((table) => !leading.includes(table))).toEqual(['mail_hooks', 'sessions'])
+  // The key of a host decides which workspace has it. Sessions are found by a secret token, mail hooks by their URL. Some mail hooks have no workspace.
+  expect((await readTables()).filter((table) => !leading.includes(table))).toEqual(['hosts', 'mail_hooks', 'sessions'])
 })
 
 test('every tenant table references its workspace, directly or through parents', async () => {

@@ -5,6 +5,7 @@ import type { Ctx } from '../../request/context.ts'
 import { renderConfirmationMail } from '../../lists/confirmation-mail.ts'
 import { renderInviteMail } from '../../team/invites.ts'
 import { renderPausedMail } from '../../emails/templates/paused-mail.ts'
+import { withPagesUrl } from '../../domains/hosts/pages-url.ts'
 import { returnPathOf } from '../../domains/return-path.ts'
 import { createReturnPath } from '../../mail/bounces/recipient-token.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
@@ -34,7 +35,9 @@ const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail
 }
 
 export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const rendered = (await mayBeMailed(ctx, mail)) ? await renderers[mail.kind](ctx, mail) : undefined
+  const rendered = (await mayBeMailed(ctx, mail))
+    ? await renderers[mail.kind](await withPagesUrl(ctx), mail)
+    : undefined
   const host = rendered && (await returnPathOf(ctx, mailDomain(rendered.from.address)))
   if (!rendered || host === undefined) return rendered
   const { toAddress: email, id: mailId } = mail

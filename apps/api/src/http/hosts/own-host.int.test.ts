@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { startTestApi } from '../../test/testing.ts'
+import { startTestApi } from '../../../test/testing.ts'
 
 const foreignNames = [
   'evil.example',

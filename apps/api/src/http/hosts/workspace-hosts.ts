@@ -1,0 +1,41 @@
+import type { Database } from '@rapport/core/db/client.ts'
+import { createHostDirectory, type HostDirectory } from '@rapport/core/domains/hosts/host-directory.ts'
+import { notFound } from '@rapport/core/kernel/errors.ts'
+import type { Settings } from '@rapport/core/request/context.ts'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    hosts: HostDirectory
+  }
+}
+
+interface Options {
+  database: Database
+  settings: Settings
+  ttlMs: number
+  timeoutMs: number
+}
+
+/**
+ * At the host of a workspace, only public pages exist, and only those of the workspace. Every other host is that of the
+ * installation. `x-forwarded-host` counts only if it is from a trusted proxy.
+ */
+export const workspaceHosts = fp(
+  async (app: FastifyInstance, { database, settings, ttlMs, timeoutMs }: Options) => {
+    app.decorate('hosts', createHostDirectory({ db: database.db, settings, ttlMs, timeoutMs }))
+    app.addHook('onRequest', async (request) => {
+      const hostWorkspaceId = await app.hosts.find(request.host)
+      if (hostWorkspaceId !== undefined) request.baseCtx = { ...request.baseCtx, hostWorkspaceId }
+    })
+    // After the rate limits, and before the authentication.
+    app.addHook('preParsing', async ({ baseCtx, routeOptions }) => {
+      if (baseCtx.hostWorkspaceId !== undefined && !isPublicPath(routeOptions.url ?? '')) throw notFound('Page')
+    })
+  },
+  { name: 'workspace-hosts', dependencies: ['request-context'] },
+)
+
+/** Whether a path, or the path of a route, is for the visitors of a workspace. */
+export const isPublicPath = (path: string): boolean => /^\/(public|f|embed)\//.test(path)

@@ -1,0 +1,85 @@
+/** Who has a host. Two workspaces may name the same one: the first whose own domain is VERIFIED has it. */
+import { and, eq, isNull, ne, sql } from 'drizzle-orm'
+import { domains, hosts, workspaces } from '../../db/schema/index.ts'
+import type { DomainId } from '../../kernel/ids.ts'
+import { timestampNow } from '../../kernel/validation.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { DomainRow } from '../domain-records.ts'
+import { hostInUse } from './host-name.ts'
+import { forgetPagesUrl } from './pages-url.ts'
+
+type HostRow = typeof hosts.$inferSelect
+type Claim = Pick<DomainRow, 'id' | 'host' | 'status'>
+
+/**
+ * Takes the host that a domain names, if the domain is VERIFIED. Returns whether the domain may have it: false if
+ * another one has. Within the transaction that changes the domain.
+ */
+export async function takeHost(ctx: Ctx, { id, host, status }: Claim): Promise<boolean> {
+  if (host === null) return true
+  const { workspaceId } = ctx
+  const own = { workspaceId, domainId: id, verifiedAt: null, isCurrent: false }
+  if (status === 'VERIFIED') {
+    const row: HostRow = { host, ...own, createdAt: timestampNow() }
+    const inserted = await ctx.db.insert(hosts).values(row).onConflictDoNothing().returning({ host: hosts.host })
+    if (inserted.length > 0) return true
+  }
+  const holder = await lockHost(ctx, host)
+  if (!holder || (holder.workspaceId === workspaceId && holder.domainId === id)) return true
+  if (!(await hasGivenUp(ctx, holder))) return false
+  if (status === 'VERIFIED') await ctx.db.update(hosts).set(own).where(eq(hosts.host, host))
+  return true
+}
+
+/** Throws `already_exists` if another domain has the host. */
+export async function requireHost(ctx: Ctx, claim: Claim): Promise<void> {
+  if (!(await takeHost(ctx, claim))) throw hostInUse(claim.host ?? '')
+}
+
+async function lockHost(ctx: Ctx, host: string): Promise<HostRow | undefined> {
+  const [row] = await ctx.db.select().from(hosts).where(eq(hosts.host, host)).for('update')
+  return row
+}
+
+/**
+ * A host whose domain is no longer VERIFIED, or is deleted, serves the links that were mailed, until another VERIFIED
+ * domain takes it. A workspace may also move a former host to another domain of its own.
+ */
+async function hasGivenUp(ctx: Ctx, { workspaceId, domainId, host }: HostRow): Promise<boolean> {
+  const [holder] = await ctx.db
+    .select({ host: domains.host })
+    .from(domains)
+    .innerJoin(workspaces, eq(workspaces.id, domains.workspaceId))
+    .where(
+      and(
+        eq(domains.workspaceId, workspaceId),
+        eq(domains.id, domainId),
+        eq(domains.status, 'VERIFIED'),
+        isNull(workspaces.deletedAt),
+      ),
+    )
+  return !holder || (workspaceId === ctx.workspaceId && holder.host !== host)
+}
+
+/** Puts new links under the host of a domain while `isCurrent`. Former hosts of the domain go on with former links. */
+export async function useHost(
+  ctx: Ctx,
+  { id, host }: Pick<DomainRow, 'id' | 'host'>,
+  isCurrent: boolean,
+): Promise<void> {
+  const ofDomain = and(eq(hosts.workspaceId, ctx.workspaceId), eq(hosts.domainId, id))
+  const others = host === null ? ofDomain : and(ofDomain, ne(hosts.host, host))
+  await ctx.db.delete(hosts).where(and(others, isNull(hosts.verifiedAt)))
+  await ctx.db.update(hosts).set({ isCurrent: false }).where(and(others, hosts.isCurrent))
+  if (host !== null) {
+    const now = sql.param(timestampNow(), hosts.verifiedAt)
+    await ctx.db
+      .update(hosts)
+      .set({ isCurrent, ...(isCurrent && { verifiedAt: sql`coalesce(${hosts.verifiedAt}, ${now})` }) })
+      .where(and(ofDomain, eq(hosts.host, host)))
+  }
+  forgetPagesUrl(ctx)
+}
+
+/** Gives up the hosts of a domain that is deleted. */
+export const releaseHosts = (ctx: Ctx, id: DomainId): Promise<void> => useHost(ctx, { id, host: null }, false)
