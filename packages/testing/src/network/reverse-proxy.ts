@@ -17,6 +17,8 @@ export interface ReverseProxy {
   /** Is redirected to `url`. */
   readonly plainUrl: string
   readAccessLog(): Promise<string>
+  /** The certificate of the authority that Caddy makes for the hosts of workspaces. */
+  readAuthority(): Promise<string>
   close(): Promise<void>
 }
 
@@ -36,6 +38,8 @@ export async function findReverseProxy(name: ReverseProxyName): Promise<string |
 }
 
 interface Ports {
+  /** Where Caddy asks for permission of a certificate. */
+  ask: number
   plain: number
   secure: number
 }
@@ -48,7 +52,7 @@ export async function startReverseProxy(
   const folder = await mkdtemp(join(tmpdir(), `rapport-${name}-`))
   await writeFile(join(folder, 'fullchain.pem'), goodCertificate)
   await writeFile(join(folder, 'privkey.pem'), testKey)
-  const ports = { plain: await findFreePort(), secure: await findFreePort() }
+  const ports = { ask: await findFreePort(), plain: await findFreePort(), secure: await findFreePort() }
   const original = readRepositoryText(name === 'nginx' ? 'ops/nginx/rapport.conf' : 'ops/caddy/Caddyfile')
   const withApis = original.replace('127.0.0.1:3001', `127.0.0.1:${apiPorts[0]}`)
   const text = withApis.replace('127.0.0.1:3002', `127.0.0.1:${apiPorts[1]}`)
@@ -66,6 +70,7 @@ export async function startReverseProxy(
     url: `https://127.0.0.1:${ports.secure}`,
     plainUrl: `http://127.0.0.1:${ports.plain}`,
     readAccessLog: () => readFile(join(folder, 'rapport.log'), 'utf8'),
+    readAuthority: () => readFile(join(folder, '.local/share/caddy/pki/authorities/local/root.crt'), 'utf8'),
     async close() {
       started.kill('SIGTERM')
       await started.exited
@@ -112,15 +117,13 @@ ${site}
 
 function forCaddy(text: string, { folder, ports }: { folder: string; ports: Ports }) {
   const certificate = `tls ${join(folder, 'fullchain.pem')} ${join(folder, 'privkey.pem')}`
-  const site = text
+  const options = ['admin off', `http_port ${ports.plain}`, `https_port ${ports.secure}`, 'skip_install_trust']
+  const settings = text
+    .replace('{\n', `{\n\t${options.join('\n\t')}\n`)
     .replace('crm.example.com {', `https://127.0.0.1 {\n\tbind 127.0.0.1\n\t${certificate}`)
-    .replace('/var/log/caddy', folder)
-  const settings = `{
-	admin off
-	http_port ${ports.plain}
-	https_port ${ports.secure}
-	skip_install_trust
-}
-${site}`
+    // With the authority of Caddy itself.
+    .replace('https:// {\n\ttls {', 'https:// {\n\tbind 127.0.0.1\n\ttls {\n\t\tissuer internal')
+    .replaceAll('127.0.0.1:3080', `127.0.0.1:${ports.ask}`)
+    .replaceAll('/var/log/caddy', folder)
   return { settings, parameters: ['run', '--adapter', 'caddyfile', '--config', join(folder, 'settings')] }
 }
