@@ -14,6 +14,7 @@ import { rateLimitsCheck, retentionCheck, signUpCheck } from '../doctor/configur
 import { diskCheck } from '../doctor/disk.ts'
 import { emailsCheck } from '../doctor/waiting-emails.ts'
 import { domainsCheck } from '../doctor/dns/domains.ts'
+import { hostsCheck } from '../doctor/dns/hosts.ts'
 import { senderCheck } from '../doctor/dns/sender.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { lostRowsCheck } from '../doctor/lost-rows.ts'
@@ -41,6 +42,7 @@ const checks = [
     domainsCheck,
     bouncesCheck,
     publicUrlCheck,
+    hostsCheck,
     rateLimitsCheck,
     signUpCheck,
     visitorsCheck,

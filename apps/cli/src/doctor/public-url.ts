@@ -1,15 +1,12 @@
-import { isIP } from 'node:net'
 import { isLoopbackHost } from '@rapport/core/webhooks/address-policy.ts'
-import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
 import { z } from 'zod'
 import { reasonOf } from '../describe-error.ts'
-import { formatAge } from '../terminal.ts'
+import { checkCertificate } from './certificate.ts'
 import { type Check, findingsAbout, type Finding } from './finding.ts'
 
-const { ok, warn, fail } = findingsAbout('PUBLIC_URL')
+const findings = findingsAbout('PUBLIC_URL')
+const { ok, warn, fail } = findings
 const timeoutMs = 2_500
-/** Certificates are usually renewed a month before they expire. */
-const warnBeforeSeconds = 14 * 86_400
 
 /** The part of the response of GET /ready that this check uses. */
 const Readiness = z.object({
@@ -27,7 +24,8 @@ export function createPublicUrlCheck(now = Date.now): Check {
       const url = new URL(PUBLIC_URL)
       const [readiness, certificate] = await Promise.all([
         checkReadiness(PUBLIC_URL),
-        url.protocol === 'https:' ? checkCertificate(url, now()) : checkEncryption(url),
+        // Without a connection, the readiness check says why.
+        url.protocol === 'https:' ? checkCertificate(serverOf(url), findings, { now: now() }) : checkEncryption(url),
       ])
       // Without a valid certificate, the API cannot be reached: that is no second problem.
       return certificate?.level === 'fail' && url.protocol === 'https:'
@@ -43,51 +41,11 @@ function checkEncryption({ href, hostname }: URL): Finding | undefined {
   return fail(`${href.replace(/\/$/, '')} is not https`, advice)
 }
 
-interface Presented {
-  certificate: PeerCertificate
-  /** Why this machine does not trust it: a code of OpenSSL. */
-  distrust: string | undefined
-}
-
-async function checkCertificate(url: URL, now: number): Promise<Finding | undefined> {
-  const presented = await readCertificate(url)
-  // The readiness check says why there is no connection.
-  if (!presented) return undefined
-  const { certificate, distrust } = presented
-  const seconds = (Date.parse(certificate.valid_to) - now) / 1_000
-  const renew = 'Renew it, and check why it was not renewed automatically.'
-  if (seconds <= 0) return fail(`the certificate expired ${formatAge(-seconds)} ago`, renew)
-  if (checkServerIdentity(toHost(url), certificate)) {
-    const names = certificate.subjectaltname?.replaceAll(/(DNS|IP Address):/g, '') ?? 'no name'
-    return fail(`the certificate is for ${names}, not for ${toHost(url)}`, 'Install a certificate for this name.')
-  }
-  if (distrust !== undefined) {
-    return fail(
-      `the certificate is not trusted (${distrust})`,
-      'Use one of a public authority, and install its whole chain. For your own authority, set NODE_EXTRA_CA_CERTS.',
-    )
-  }
-  const message = `the certificate expires in ${formatAge(seconds)}`
-  return seconds < warnBeforeSeconds ? warn(message, renew) : ok(message)
-}
-
-const toHost = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '')
-
-/** Returns undefined if no connection can be made. */
-function readCertificate(url: URL): Promise<Presented | undefined> {
-  const host = toHost(url)
-  // A name only: TLS knows no name that is an address.
-  const servername = isIP(host) ? {} : { servername: host }
-  const socket = connect({ host, port: Number(url.port || 443), rejectUnauthorized: false, ...servername })
-  return new Promise<Presented | undefined>((resolve) => {
-    socket.setTimeout(timeoutMs, () => resolve(undefined))
-    socket.once('error', () => resolve(undefined))
-    socket.once('secureConnect', () => {
-      const distrust = socket.authorized ? undefined : String(socket.authorizationError)
-      resolve({ certificate: socket.getPeerCertificate(), distrust })
-    })
-  }).finally(() => socket.destroy())
-}
+const serverOf = ({ hostname, port }: URL) => ({
+  host: hostname.replace(/^\[|\]$/g, ''),
+  port: Number(port || 443),
+  timeoutMs,
+})
 
 async function checkReadiness(url: string): Promise<Finding> {
   const advice = 'Links in emails start with this URL. Check the proxy and DNS from outside your network.'

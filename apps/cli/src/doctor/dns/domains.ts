@@ -29,8 +29,13 @@ export const domainsCheck: Check = {
 
 /** One finding for a domain, unless all of its records are right. */
 async function checkDomain(dns: DnsReader, row: DomainRow, config: CheckInput['config']): Promise<Finding[]> {
-  const { RETURN_PATH_DOMAIN: returnPathDomain } = config
-  const records = recordsOf(row, returnPathDomain === undefined ? {} : { returnPathDomain })
+  const { RETURN_PATH_DOMAIN: returnPathDomain, PUBLIC_URL: publicUrl } = config
+  // Without a valid PUBLIC_URL, it is not known where the host should lead.
+  const known = publicUrl === undefined ? { ...row, host: null } : row
+  const records = recordsOf(known, {
+    publicUrl: publicUrl ?? '',
+    ...(returnPathDomain !== undefined && { returnPathDomain }),
+  })
   const about = `${row.name} of ${row.workspaceId}`
   const results = await withTimeout(checkRecords(dns, row.name, records), timeoutMs).catch((error: unknown) => {
     if (error instanceof TimeoutError) return undefined

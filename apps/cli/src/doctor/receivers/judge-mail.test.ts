@@ -38,6 +38,7 @@ const goodRecords: Record<string, string[]> = {
 const readFrom = (records: Record<string, string[]>): DnsReader => ({
   readTexts: (name) => Promise.resolve(records[name] ?? []),
   readAlias: () => Promise.resolve(undefined),
+  readAddresses: () => Promise.resolve([]),
   readExchanges: () => Promise.resolve([]),
 })
 
@@ -116,6 +117,7 @@ test('without DNS, what depends on it is unknown', async () => {
   const dns: DnsReader = {
     readTexts: () => Promise.reject(new DnsFailure('ETIMEOUT')),
     readAlias: () => Promise.reject(new DnsFailure('ETIMEOUT')),
+    readAddresses: () => Promise.reject(new DnsFailure('ETIMEOUT')),
     readExchanges: () => Promise.reject(new DnsFailure('ETIMEOUT')),
   }
   const findings = await judgeMail({ mail: goodMail, dns, installationKey: undefined }, ['yahoo'])
