@@ -21,7 +21,7 @@ CREATE TABLE "work" (
 	"traceparent" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "work_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
-	CONSTRAINT "work_kind_check" CHECK ("work"."kind" in ('ACCOUNT_MAIL', 'MAIL', 'EMAIL', 'CAMPAIGN_BATCH', 'IMPORT', 'CLEAR_LIST', 'CLEAR_CUSTOM_FIELD', 'ERASE_CONTACT', 'CLEAR_WORKSPACE', 'DRAIN', 'VISITOR_MAILS'))
+	CONSTRAINT "work_kind_check" CHECK ("work"."kind" in ('ACCOUNT_MAIL', 'MAIL', 'EMAIL', 'CAMPAIGN_BATCH', 'IMPORT', 'CLEAR_LIST', 'CLEAR_CUSTOM_FIELD', 'RELEASE_COMPANY', 'ERASE_CONTACT', 'CLEAR_WORKSPACE', 'DRAIN', 'VISITOR_MAILS'))
 );
 --> statement-breakpoint
 CREATE TABLE "workers" (
@@ -283,7 +283,7 @@ CREATE TABLE "custom_fields" (
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "custom_fields_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
 	CONSTRAINT "custom_fields_key_key" UNIQUE("workspace_id","object","key"),
-	CONSTRAINT "custom_fields_object_check" CHECK ("custom_fields"."object" in ('CONTACT', 'DEAL')),
+	CONSTRAINT "custom_fields_object_check" CHECK ("custom_fields"."object" in ('CONTACT', 'COMPANY', 'DEAL')),
 	CONSTRAINT "custom_fields_type_check" CHECK ("custom_fields"."type" in ('TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'))
 );
 --> statement-breakpoint

@@ -50,6 +50,7 @@ import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { campaignSendingRoutes } from './routes/campaign-sending.ts'
 import { consentRoutes } from './routes/consent.ts'
+import { companyRoutes } from './routes/companies.ts'
 import { contactBatchRoutes } from './routes/contact-batch.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
@@ -163,6 +164,7 @@ async function workspaceRoutes(
   await scope.register(auditRoutes)
   await scope.register(contactRoutes, timings)
   await scope.register(contactBatchRoutes)
+  await scope.register(companyRoutes)
   await scope.register(customFieldRoutes)
   await scope.register(importRoutes, timings)
   await scope.register(formRoutes(publicForms))

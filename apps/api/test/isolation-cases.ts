@@ -5,7 +5,8 @@ import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
 import { aMailHook, anEmail, aTemplate, campaignCases, emailCases } from './isolation-campaigns.ts'
-import { contactCases, createCompany } from './isolation-contacts.ts'
+import { companyCases } from './isolation-companies.ts'
+import { contactCases } from './isolation-contacts.ts'
 import { dealCases } from './isolation-deals.ts'
 import { mcpCases } from './isolation-mcp.ts'
 import { consentCases, subscriberCases } from './isolation-consent.ts'
@@ -16,6 +17,9 @@ import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testi
 /** The kinds of records that a request can name, with the prefix of their ids. */
 const prefixes = {
   contact: 'con',
+  company: 'cpy',
+  /** For deletion: no deal names it. */
+  spareCompany: 'cpy',
   list: 'lst',
   /** For deletion: nothing refers to it. */
   spareList: 'lst',
@@ -54,7 +58,6 @@ const prefixes = {
   stage: 'stg',
   /** For deletion: it has no deals. */
   emptyPipeline: 'pip',
-  company: 'cpy',
   deal: 'dea',
   task: 'tsk',
 } satisfies Record<string, IdPrefix>
@@ -103,7 +106,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   await make('/invites', { email: freshEmail(), role: 'VIEWER' })
   await make(`/lists/${list}/subscribers`, { email: 'both@example.com', status: 'CONFIRMED' })
   const externalId = `user_${id}`
-  const company = await createCompany(api, id)
+  const company = await make('/companies', { name: 'Acme', domain: 'acme.example', externalId })
   const contact = await make('/contacts', { email: freshEmail(), externalId, companyId: company, tags: ['secret'] })
   const makePipeline = () =>
     api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
@@ -120,6 +123,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     workspace: id,
     list,
     contact,
+    spareCompany: await make('/companies', { name: 'Spare', ownerId: me.user?.id }),
     externalId,
     pipeline: pipeline.id,
     stage: pipeline.stages[0]?.id ?? '',
@@ -197,6 +201,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /imports': [],
   'GET /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
   'DELETE /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
+  ...companyCases,
   ...consentCases,
   ...emailCases,
   'GET /lists': [],

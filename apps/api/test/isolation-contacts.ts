@@ -1,7 +1,5 @@
 /** The isolation cases of contacts. */
-import { companies } from '@rapport/core/db/schema/index.ts'
-import { newId } from '@rapport/core/kernel/ids.ts'
-import { freshEmail, type TestApi } from './testing.ts'
+import { freshEmail } from './testing.ts'
 
 interface Ids {
   contact: string
@@ -9,13 +7,6 @@ interface Ids {
   list: string
   company: string
   duplicates: [string, string, string]
-}
-
-export async function createCompany(api: TestApi, workspace: string): Promise<string> {
-  const { db, workspaceId } = api.ctx(workspace)
-  const id = newId('cpy')
-  await db.insert(companies).values({ workspaceId, id, name: 'Acme' })
-  return id
 }
 
 /** Ordered so that each request succeeds for the owner: the deletion comes last. */

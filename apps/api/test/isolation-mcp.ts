@@ -45,6 +45,11 @@ export const mcpToolCases = {
     ({ contact }: Ids) => callTool('create_task', { contactId: contact, title: 'Call' }),
     ({ user }: Ids, own: Ids) => callTool('create_task', { contactId: own.contact, title: 'Call', assigneeId: user }),
   ],
+  search_companies: [({ user }: Ids) => callTool('search_companies', { ownerId: user })],
+  get_company: [({ company }: Ids) => callTool('get_company', { companyId: company })],
+  upsert_company: [
+    ({ user }: Ids) => callTool('upsert_company', { name: 'Acme', domain: 'mcp.example', ownerId: user }),
+  ],
   opt_out_contact: [
     ({ contact }: Ids) => callTool('opt_out_contact', { contactId: contact }),
     ({ list }: Ids, own: Ids) => callTool('opt_out_contact', { contactId: own.contact, listId: list }),

@@ -21,6 +21,7 @@ export async function createParents(api: TestApi, workspace: TestWorkspace): Pro
   const [{ id: pipelineId } = {}] = await readItems({ api, workspace }, '/pipelines')
   const parents = {
     contacts,
+    companies: await create('/companies', { name: 'Acme' }),
     lists,
     segments: await create('/segments', { name: 'All', filter: { field: 'email', isSet: true } }),
     campaigns: await create('/campaigns', { name: 'November', subject: 'News', listId: lists }),
@@ -58,6 +59,14 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
     }),
   '/contacts/{contactId}/tasks': (fixture) =>
     create(fixture, `/contacts/${fixture.parents['contacts']}/tasks`, { title: 'Call' }),
+  '/companies': (fixture) => create(fixture, '/companies', { name: 'Acme' }),
+  '/companies/{id}/contacts': (fixture) =>
+    create(fixture, '/contacts', { email: freshEmail(), companyId: fixture.parents['companies'] }),
+  '/companies/{id}/activity': ({ api, workspace, parents }) =>
+    api.call('PATCH', `/companies/${parents['companies']}`, {
+      key: workspace.key,
+      body: { name: `Acme ${nextNumber()}` },
+    }),
   '/lists': (fixture) => create(fixture, '/lists', { name: 'Newsletter' }),
   '/suppressions': (fixture) => create(fixture, '/suppressions', { email: freshEmail(), reason: 'MANUAL' }),
   '/segments': (fixture) => create(fixture, '/segments', { name: 'Pro', filter: { field: 'email', isSet: true } }),

@@ -139,7 +139,7 @@ test('query parameters show their type and default, and optional ones no example
   expect(named('dryRun').map(({ parameter }) => parameter.schema)).toEqual([dryRun, dryRun])
   const count = { type: 'boolean' }
   expect(named('count').map(({ parameter }) => parameter.schema)).toEqual([count, count])
-  expect(named('tag').map(({ parameter }) => parameter.schema.type)).toEqual(['array', 'array', 'string'])
+  expect(named('tag').map(({ parameter }) => parameter.schema.type)).toEqual(['array', 'array', 'array', 'string'])
   for (const { where, parameter } of parameters.filter(({ parameter }) => !parameter.required)) {
     expect([where, JSON.stringify(parameter)]).toEqual([where, expect.not.stringContaining('"example')])
   }

@@ -4,6 +4,7 @@ import { busyTenants } from './benches/busy-tenants.ts'
 import { calling } from './benches/calling.ts'
 import { campaigning } from './benches/campaigning.ts'
 import { coldStart } from './benches/cold-start.ts'
+import { companiesOfContacts } from './benches/companies.ts'
 import { creating } from './benches/creating.ts'
 import { delivering } from './benches/delivering.ts'
 import { distributed } from './benches/distributed.ts'
@@ -32,6 +33,7 @@ export const benches: Record<string, Bench> = {
   'public-form': publicForm,
   'two-apis': twoApis,
   deals: movingDeals,
+  companies: companiesOfContacts,
   listings: listing,
   segments,
   export: exporting,

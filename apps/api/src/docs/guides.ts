@@ -31,6 +31,7 @@ export const guides: readonly Guide[] = [
   readGuide('moving'),
   readGuide('identity'),
   readGuide('segments'),
+  readGuide('companies'),
   readGuide('deals'),
   readGuide('forms'),
   readGuide('newsletters'),

@@ -26,7 +26,7 @@ interface Schema {
 }
 
 test('no tool deletes, exports, or manages keys, members or webhooks', () => {
-  expect(names).toHaveLength(32)
+  expect(names).toHaveLength(35)
   expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
 })
 
@@ -75,6 +75,8 @@ describe('roles', () => {
   const readingTools = [
     'search_contacts',
     'get_contact',
+    'search_companies',
+    'get_company',
     'list_lists',
     'list_segments',
     'preview_segment',
@@ -108,6 +110,9 @@ describe('roles', () => {
       get_contact: 'contacts.get',
       upsert_contact: 'contacts.upsert',
       tag_contacts: 'contacts.addTags',
+      search_companies: 'companies.list',
+      get_company: 'companies.get',
+      upsert_company: 'companies.upsert',
       opt_out_contact: 'contacts.optOut',
       undo_opt_out: 'contacts.undoOptOut',
       deny_tracking: 'contacts.setTrackingConsent',

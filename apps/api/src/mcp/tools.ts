@@ -1,4 +1,5 @@
 import { campaignTools } from './campaign-tools.ts'
+import { companyTools } from './company-tools.ts'
 import { consentTools } from './consent-tools.ts'
 import { contactTools } from './contact-tools.ts'
 import { dealTools } from './deal-tools.ts'
@@ -11,6 +12,7 @@ import type { Tool } from './tool.ts'
 /** No tool deletes, exports, or manages keys and members: agents act on text that visitors wrote. */
 export const tools: readonly Tool[] = [
   ...contactTools,
+  ...companyTools,
   ...consentTools,
   ...listTools,
   ...campaignTools,

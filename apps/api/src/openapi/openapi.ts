@@ -14,6 +14,7 @@ const tags = {
   'API keys': 'Credentials for programs. A key has a role and belongs to one workspace.',
   Team: 'The workspace, its members and their invites.',
   Contacts: 'The people in the workspace, their tags and custom fields.',
+  Companies: 'The organizations that contacts and deals belong to.',
   Imports: 'Files of contacts that are imported in the background.',
   Forms: 'Forms for any website, and their submissions.',
   Lists: 'Lists of subscribers and their consent.',

@@ -9,8 +9,6 @@ import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.
 import { addTags, updateContact, removeTag } from '@rapport/core/contacts/update-contact.ts'
 import { lockMatchingContact, upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
 import {
-  Activity,
-  ActivityQuery,
   Contact,
   ContactChange,
   ContactInput,
@@ -18,6 +16,7 @@ import {
   NewContact,
   TagsInput,
 } from '@rapport/core/contacts/contacts.schema.ts'
+import { Activity, ActivityQuery } from '@rapport/core/events/activity.ts'
 import { ContactQuery, CountedContactPage, ExportQuery } from '@rapport/core/contacts/listing/contact-query.schema.ts'
 import { SingleLine } from '@rapport/core/kernel/validation.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'

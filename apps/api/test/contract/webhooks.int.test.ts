@@ -22,6 +22,7 @@ test('GET /event-types: a page with the schema of each type and a true example',
   expect(types.map(({ type }) => type).toSorted()).toEqual(
     [
       'contact.created contact.updated contact.deleted contact.merged form.submitted',
+      'company.created company.updated company.deleted',
       'subscription.created subscription.confirmed subscription.unsubscribed tracking_consent.changed',
       'deal.created deal.updated deal.stage_changed deal.won deal.lost deal.deleted',
       'task.created task.updated task.completed task.deleted list.deleted webhook.disabled webhook.test',

@@ -2,6 +2,7 @@
 import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
+import { releaseNextContacts } from '@rapport/core/contacts/release-contacts.ts'
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
 import { clearDeletedWorkspace } from '@rapport/core/operations/workspaces/delete-workspace.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -46,12 +47,16 @@ export const clearList = (deps: WorkerDeps, job: WorkJob) =>
 export const clearWorkspace = (deps: WorkerDeps, job: WorkJob) =>
   repeat(deps, job, { step: (ctx) => continueIf(clearDeletedWorkspace(ctx, job.id)) })
 
+/** Clears the company of the contacts of a deleted company. */
+export const releaseCompany = (deps: WorkerDeps, job: WorkJob) =>
+  repeat(deps, job, { step: (ctx) => continueIf(releaseNextContacts(ctx, idOf('cpy', job.id))) })
+
 /** Erases what outlives the row of a deleted contact. Waits if other jobs must finish first. */
 export const eraseContact = (deps: WorkerDeps, job: WorkJob) =>
   repeat(deps, job, { step: (ctx) => eraseNextStep(ctx, job.id) })
 
 /**
- * Removes the values of a deleted custom field from all contacts or deals, in the order of their ids. Each job runs to its end,
+ * Removes the values of a deleted custom field from all records, in the order of their ids. Each job runs to its end,
  * because a new one would start again with the first record.
  */
 export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { queueOfJob, type WorkKind } from '@rapport/core/work/kinds.ts'
 import { type QueueName, WorkJob } from '@rapport/core/work/queues.ts'
-import { clearCustomField, clearList, clearWorkspace, eraseContact } from '../jobs/clear-deleted.ts'
+import { clearCustomField, clearList, clearWorkspace, eraseContact, releaseCompany } from '../jobs/clear-deleted.ts'
 import { describeResult, drainWebhooks, type JobControl } from '../jobs/drain-webhooks.ts'
 import { runHourlyMaintenance } from '../jobs/hourly-maintenance.ts'
 import { releaseMails } from '../jobs/release-mails.ts'
@@ -22,6 +22,7 @@ export const handlers: Record<Exclude<WorkKind, 'DRAIN'>, Handler> = {
   IMPORT: runImport,
   CLEAR_LIST: clearList,
   CLEAR_CUSTOM_FIELD: clearCustomField,
+  RELEASE_COMPANY: releaseCompany,
   ERASE_CONTACT: eraseContact,
   CLEAR_WORKSPACE: clearWorkspace,
   VISITOR_MAILS: releaseMails,

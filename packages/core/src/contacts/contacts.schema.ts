@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Phone } from '../kernel/values/phone.ts'
 import { Locale } from '../kernel/values/locale.ts'
-import { CreatedAt, Email, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, Email, emptyToNull, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { PageQuery, Sort } from '../request/paging.ts'
 import { CustomValues, CustomValuesChange } from '../custom-fields/custom-fields.schema.ts'
-import { ExternalId } from './identity/external-id.ts'
+import { ExternalId } from '../kernel/values/external-id.ts'
+import { Tags } from '../kernel/values/tags.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
@@ -98,14 +98,6 @@ export const DeletedContact = z.object({ id: RecordId('con') }).meta({
   description: 'A contact that was deleted. Only its id remains.',
   examples: [{ id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' }],
 })
-
-const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
-
-/** An empty tag is none: forms and Rails send `[""]` for no tags. */
-export const Tags = z
-  .array(SingleLine(100))
-  .max(100, 'must have at most 100 tags')
-  .transform((tags) => [...new Set(tags)].filter((tag) => tag !== ''))
 
 /** Fits `form:` and the longest form name. */
 export const sourceLength = 205
@@ -200,19 +192,3 @@ export const MergeInput = z
     examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
   })
 export type MergeInput = z.output<typeof MergeInput>
-
-export const Activity = z
-  .object({
-    id: RecordId('evt'),
-    type: z.string().describe('The event type, such as `contact.created`.'),
-    timestamp: Timestamp.describe('When the event was emitted.'),
-    data: z.unknown().describe('The record at that time. `GET /event-types` has the schema for each type.'),
-  })
-  .meta({
-    id: 'Activity',
-    description: 'An event of a contact. The schema of `data` depends on `type`.',
-  })
-export type Activity = z.output<typeof Activity>
-
-export const ActivityQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
-export type ActivityQuery = z.output<typeof ActivityQuery>

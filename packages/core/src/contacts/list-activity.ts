@@ -4,11 +4,9 @@ import type { ContactId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { events } from '../db/schema/index.ts'
-import type { Activity, ActivityQuery } from './contacts.schema.ts'
+import { type Activity, type ActivityQuery, type EventRow, toActivity } from '../events/activity.ts'
 import { selectMergedIds } from './contact-aliases.ts'
 import { readContact } from './read-contact.ts'
-
-type EventRow = typeof events.$inferSelect
 
 /** Lists the events of a contact and of the contacts that were merged into it. */
 export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery): Promise<Page<Activity>> {
@@ -43,8 +41,4 @@ export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery
     },
   })
   return { ...page, data: page.data.map(toActivity) }
-}
-
-function toActivity(row: EventRow): Activity {
-  return { id: row.id, type: row.type, timestamp: row.createdAt, data: row.data }
 }

@@ -100,7 +100,7 @@ test('tags above the limit stay if none is added', () => {
   expect(mergeContact(current, { tags: [...current.tags, ...tags(118)] }, mergePolicies.merge).tags).toHaveLength(120)
 })
 
-const tooLarge = 'customFieldValues: a contact or deal can have at most 16 KiB of custom field values'
+const tooLarge = 'customFieldValues: a record can have at most 16 KiB of custom field values'
 const half = 'x'.repeat(9_000)
 
 test('custom values are at most 16 KiB; only a visitor gets no error, and adds none', () => {

@@ -39,7 +39,7 @@ export async function findOrCreateContact(ctx: Ctx, input: NewContactInput): Pro
  */
 export async function lockMatchingContact(ctx: Ctx, keys: ContactKeys): Promise<Contact | undefined> {
   await contactQuota.read(ctx)
-  const { contact } = createContactIndex(await lockKnownContacts(ctx, [keys])).match(keys)
+  const { record: contact } = createContactIndex(await lockKnownContacts(ctx, [keys])).match(keys)
   return contact && toContact(contact)
 }
 

@@ -3,12 +3,13 @@ import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { type CustomFieldId, uuidOf } from '../kernel/ids.ts'
 import { finishWork } from '../work/enqueue.ts'
-import { contacts, type CustomFieldObject, customFields, deals } from '../db/schema/index.ts'
+import { companies, contacts, type CustomFieldObject, customFields, deals } from '../db/schema/index.ts'
 
 type TableWithValues = AnyPgTable & Record<'workspaceId' | 'id' | 'customFieldValues', AnyPgColumn>
 
-const tables: Record<CustomFieldObject, TableWithValues> = { CONTACT: contacts, DEAL: deals }
-const contactIds: Record<CustomFieldObject, AnyPgColumn> = { CONTACT: contacts.id, DEAL: deals.contactId }
+const tables: Record<CustomFieldObject, TableWithValues> = { CONTACT: contacts, COMPANY: companies, DEAL: deals }
+/** The contacts whose locks guard the records. */
+const contactIds: Partial<Record<CustomFieldObject, AnyPgColumn>> = { CONTACT: contacts.id, DEAL: deals.contactId }
 
 const batchSize = 1_000
 
@@ -30,18 +31,7 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
     const [last] = await db.select({ id: sql<string | null>`max(${step.id}::text)` }).from(step)
     if (!last || last.id === null) return undefined
     const batch = and(next, sql`${table.id} <= ${last.id}::uuid`, hasValue(table, field.key))
-    // The lock order of all writers, which prevents deadlocks: contacts before their records, both in the order of their ids.
-    await db
-      .select({ id: contacts.id })
-      .from(contacts)
-      .where(
-        and(
-          eq(contacts.workspaceId, ctx.workspaceId),
-          inArray(contacts.id, db.select({ id: contactIds[field.object] }).from(table).where(batch)),
-        ),
-      )
-      .orderBy(contacts.id)
-      .for('no key update')
+    await lockContactsOf(ctx, { contactId: contactIds[field.object], table, batch })
     const locked = db.select({ id: table.id }).from(table).where(batch).orderBy(table.id).for('no key update')
     await db.execute(sql`
       with locked as (${locked})
@@ -49,6 +39,24 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
       from locked where c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and c.id = locked.id`)
     return last.id
   })
+}
+
+interface Guarded {
+  contactId: AnyPgColumn | undefined
+  table: TableWithValues
+  batch: SQL | undefined
+}
+
+/** The lock order of all writers, which prevents deadlocks: contacts before their records, both in the order of their ids. */
+async function lockContactsOf(ctx: Ctx, { contactId, table, batch }: Guarded): Promise<void> {
+  if (!contactId) return
+  const ids = ctx.db.select({ id: contactId }).from(table).where(batch)
+  await ctx.db
+    .select({ id: contacts.id })
+    .from(contacts)
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, ids)))
+    .orderBy(contacts.id)
+    .for('no key update')
 }
 
 /**

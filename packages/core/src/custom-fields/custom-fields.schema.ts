@@ -20,7 +20,7 @@ export const CustomValuesChange = z
 export const CustomField = z
   .object({
     id: RecordId('cfd'),
-    object: z.enum(customFieldObjects).describe('The records that have the field: contacts or deals.'),
+    object: z.enum(customFieldObjects).describe('The records that have the field: contacts, companies or deals.'),
     key: z.string().describe('The key of the field in `customFieldValues`.'),
     label: z.string().describe('The name of the field for people.'),
     type: z.enum(customFieldTypes).describe('The type of the values.'),
@@ -30,7 +30,7 @@ export const CustomField = z
   })
   .meta({
     id: 'CustomField',
-    description: 'A custom field of contacts or deals. `options` are the choices of type SELECT.',
+    description: 'A custom field of contacts, companies or deals. `options` are the choices of type SELECT.',
     examples: [
       {
         id: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -58,7 +58,7 @@ export const CustomFieldInput = z
     object: z
       .enum(customFieldObjects)
       .default('CONTACT')
-      .describe('The records that have the field: contacts or deals. It cannot be changed.'),
+      .describe('The records that have the field: contacts, companies or deals. It cannot be changed.'),
     key: z
       .string()
       .regex(customFieldKey, 'must start with a letter and contain only letters, digits and _, at most 63 characters')

@@ -24,8 +24,8 @@ const half = values(0, 5)
 const otherHalf = values(5, 5)
 const tooLarge = {
   code: 'validation_error',
-  message: 'customFieldValues: a contact or deal can have at most 16 KiB of custom field values',
-  issues: [{ path: 'customFieldValues', message: 'a contact or deal can have at most 16 KiB of custom field values' }],
+  message: 'customFieldValues: a record can have at most 16 KiB of custom field values',
+  issues: [{ path: 'customFieldValues', message: 'a record can have at most 16 KiB of custom field values' }],
 }
 const email = 'ada@example.com'
 

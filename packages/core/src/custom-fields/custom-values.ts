@@ -5,7 +5,7 @@ import type { CustomValues } from './custom-fields.ts'
 
 /** The size of `customFieldValues` of one record, as JSON. */
 const maxCustomValueBytes = 16_384
-const customValuesTooLarge = 'customFieldValues: a contact or deal can have at most 16 KiB of custom field values'
+const customValuesTooLarge = 'customFieldValues: a record can have at most 16 KiB of custom field values'
 
 /** Whether the values of one record are too large. If they are not larger than `current`, they are accepted. */
 export function exceedsCustomValueSize(values: CustomValues, current?: CustomValues): boolean {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ExternalId } from '../contacts/identity/external-id.ts'
+import { ExternalId } from '../kernel/values/external-id.ts'
 import { NewContact } from '../contacts/contacts.schema.ts'
 import { emailStatuses } from '../db/schema/index.ts'
 import { defineEvent } from '../events/event-definition.ts'

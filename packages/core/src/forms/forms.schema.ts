@@ -6,7 +6,7 @@ import { isWebAddress } from '../kernel/web-address.ts'
 import { OptionalLocale } from '../kernel/values/locale.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { formFieldTypes } from '../db/schema/index.ts'
-import { Tags } from '../contacts/contacts.schema.ts'
+import { Tags } from '../kernel/values/tags.ts'
 
 /** Id of the honeypot, a hidden input that only bots fill in. No form field can have this id. */
 export const honeypotId = '_website'

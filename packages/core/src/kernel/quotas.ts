@@ -4,6 +4,7 @@
  */
 export const quotaDefaults = {
   contacts: 5_000_000,
+  companies: 1_000_000,
   lists: 1_000,
   forms: 1_000,
   segments: 1_000,

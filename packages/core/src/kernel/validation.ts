@@ -185,6 +185,10 @@ export function EmptyAsNull<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((input) => (isBlank(input) ? null : input), schema.nullable())
 }
 
+/** An optional text of which an empty one is none. Unlike with `EmptyAsNull`, OpenAPI shows the type of the text. */
+export const emptyToNull = <T extends z.ZodType<string>>(schema: T) =>
+  schema.nullable().transform((value) => value || null)
+
 const isBlank = (input: unknown) => typeof input === 'string' && trimInvisible(input) === ''
 const dropEmpty = (input: unknown): unknown =>
   Array.isArray(input) ? (input as unknown[]).filter((one) => !isBlank(one)) : input

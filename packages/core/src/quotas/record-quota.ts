@@ -6,7 +6,7 @@
 import { eq, sql } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { LRUCache } from 'lru-cache'
-import { contacts } from '../db/schema/index.ts'
+import { companies, contacts } from '../db/schema/index.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
 import type { QuotaName, Quotas } from '../kernel/quotas.ts'
 import type { Ctx } from '../request/context.ts'
@@ -62,3 +62,4 @@ export function recordQuota(name: QuotaName, table: AnyPgTable & { workspaceId: 
 }
 
 export const contactQuota = recordQuota('contacts', contacts)
+export const companyQuota = recordQuota('companies', companies)

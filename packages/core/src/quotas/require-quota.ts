@@ -42,6 +42,7 @@ export async function requireQuota(
 
 const nouns: Record<QuotaName, string> = {
   contacts: 'contacts',
+  companies: 'companies',
   lists: 'lists',
   forms: 'forms',
   segments: 'segments',

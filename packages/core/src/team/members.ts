@@ -7,6 +7,7 @@ import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
 import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
+import { clearCompanyOwners } from '../companies/company-owners.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
 import { repeatWhileReferenced } from '../db/distribution/conflicts.ts'
 import { clearDealOwners, selectContactsOfDeals } from '../deals/deal-owners.ts'
@@ -66,7 +67,8 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks and the owner of their deals. Their
+ * Removes a member from the workspace and clears the assignee of their tasks and the owner of their
+ * deals and companies. Their
  * sessions in it, and the API keys and invites that they created, are deleted, and the account too if this was its last
  * workspace. Throws `wrong_state` for the last OWNER.
  */
@@ -84,12 +86,13 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
 }
 
 function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
-  return repeatWhileReferenced(['tasks_assignee_fk', 'deals_owner_fk'], async () => {
+  return repeatWhileReferenced(['tasks_assignee_fk', 'deals_owner_fk', 'companies_owner_fk'], async () => {
     await lockContacts(ctx, union(selectContactsOfTasks(ctx, userId), selectContactsOfDeals(ctx, userId)))
     // Locked after the contacts, as in every change of a task or deal, so that none is assigned to the member from here on.
     await ctx.db.select({ userId: members.userId }).from(members).where(byUserId(ctx, userId)).for('update')
     await unassignTasks(ctx, userId)
     await clearDealOwners(ctx, userId)
+    await clearCompanyOwners(ctx, userId)
     await inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   })
 }

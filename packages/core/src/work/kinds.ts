@@ -36,6 +36,7 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   IMPORT: { queue: 'imports', title: 'run import', attempts: 10, published: 4, passesSuspension: false },
   CLEAR_LIST: { ...clearing, title: 'clear deleted list' },
   CLEAR_CUSTOM_FIELD: { ...clearing, title: 'clear deleted custom field' },
+  RELEASE_COMPANY: { ...clearing, title: 'release contacts of deleted company' },
   ERASE_CONTACT: { ...clearing, title: 'erase deleted contact' },
   CLEAR_WORKSPACE: { ...clearing, title: 'clear deleted workspace' },
   /** The deliveries of all webhooks of a workspace. Its job needs no row: `findBacklogs` finds what is PENDING. */

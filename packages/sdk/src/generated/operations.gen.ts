@@ -16,6 +16,9 @@ export type WebhookEvent =
   | types.EventContactUpdatedWebhookPayload
   | types.EventContactDeletedWebhookPayload
   | types.EventContactMergedWebhookPayload
+  | types.EventCompanyCreatedWebhookPayload
+  | types.EventCompanyUpdatedWebhookPayload
+  | types.EventCompanyDeletedWebhookPayload
   | types.EventFormSubmittedWebhookPayload
   | types.EventSubscriptionCreatedWebhookPayload
   | types.EventSubscriptionConfirmedWebhookPayload
@@ -703,6 +706,109 @@ export class Contacts extends Resource {
    */
   setTrackingConsent(id: string, body: types.ContactsSetTrackingConsentData['body'], options?: RequestOptions): ApiPromise<types.ContactsSetTrackingConsentResponse> {
     return this.client.request({ method: 'PUT', path: encodePath`/contacts/${id}/tracking-consent`, body }, options)
+  }
+}
+
+export class Companies extends Resource {
+  /**
+   * Create a company.
+   *
+   * Emits `company.created`. Returns 409 with `companyId` if the workspace already has a company with this domain or external id; `issues` names the field.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.CompaniesCreateData['body'], options?: RequestOptions): ApiPromise<types.CompaniesCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/companies', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Create or update a company by external id or domain.
+   *
+   * Looks for the company by `externalId`, then by `domain`; the header `matched-by` says which one found it. Needs one of the two. Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.
+   *
+   * A company that is found by `externalId` gets another `domain` if no company has it. A company without an external id that is found by `domain` gets `externalId`. Returns 409 `identity_conflict` with `companyIds` if the keys belong to different companies, or if the domain belongs to a company with another external id.
+   *
+   * Requires the role MEMBER.
+   */
+  upsert(body: types.CompaniesUpsertData['body'], options?: RequestOptions): ApiPromise<types.CompaniesUpsertResponse> {
+    return this.client.request({ method: 'PUT', path: '/companies', body }, options)
+  }
+
+  /**
+   * List companies.
+   *
+   * Returns the companies that match all filters. `customField.<key>=<value>` filters by a custom field.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.CompaniesListData['query'], options?: RequestOptions): PagePromise<types.CompaniesListResponse> {
+    return this.client.requestPage({ path: '/companies', query }, options)
+  }
+
+  /**
+   * Create or update up to 100 companies.
+   *
+   * Each company succeeds or fails by itself, and the results are in the order of the companies. Companies with the same domain or external id take effect one after the other. Emits `company.created` or `company.updated` for each company that changed; a no-op update is `UNCHANGED` and emits no event. The companies that succeed are written in one transaction.
+   *
+   * Requires the role MEMBER.
+   */
+  batch(body: types.CompaniesBatchData['body'], options?: RequestOptions): ApiPromise<types.CompaniesBatchResponse> {
+    return this.client.request({ method: 'POST', path: '/companies/batch', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Retrieve a company.
+   *
+   * Returns the company with its tags and custom field values.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.CompaniesGetResponse> {
+    return this.client.request({ path: encodePath`/companies/${id}` }, options)
+  }
+
+  /**
+   * Update a company.
+   *
+   * Merges `customFieldValues` (`null` removes a key) and replaces `tags`. The `company` text of its contacts does not change. Emits `company.updated`; a no-op update emits no event.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.CompaniesUpdateData['body'], options?: RequestOptions): ApiPromise<types.CompaniesUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/companies/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a company.
+   *
+   * Returns 409 `in_use` with `dealCount` while deals name the company. Its contacts remain: within a minute, their `companyId` is `null`. Emits `company.deleted`, but no events of the contacts.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/companies/${id}` }, options)
+  }
+
+  /**
+   * List the contacts of a company.
+   *
+   * Returns the contacts whose `companyId` is the company, newest first.
+   *
+   * Requires the role VIEWER.
+   */
+  listContacts(id: string, query?: types.CompaniesListContactsData['query'], options?: RequestOptions): PagePromise<types.CompaniesListContactsResponse> {
+    return this.client.requestPage({ path: encodePath`/companies/${id}/contacts`, query }, options)
+  }
+
+  /**
+   * List the activity of a company.
+   *
+   * Returns the events of the company and of its deals, newest first. The events of its contacts are in the activity of each contact.
+   *
+   * Requires the role VIEWER.
+   */
+  listActivity(id: string, query?: types.CompaniesListActivityData['query'], options?: RequestOptions): PagePromise<types.CompaniesListActivityResponse> {
+    return this.client.requestPage({ path: encodePath`/companies/${id}/activity`, query }, options)
   }
 }
 
@@ -1931,6 +2037,7 @@ export class Resources {
   readonly members: Members
   readonly auditLog: AuditLog
   readonly contacts: Contacts
+  readonly companies: Companies
   readonly customFields: CustomFields
   readonly imports: Imports
   readonly suppressions: Suppressions
@@ -1964,6 +2071,7 @@ export class Resources {
     this.members = new Members(client)
     this.auditLog = new AuditLog(client)
     this.contacts = new Contacts(client)
+    this.companies = new Companies(client)
     this.customFields = new CustomFields(client)
     this.imports = new Imports(client)
     this.suppressions = new Suppressions(client)

@@ -4,10 +4,10 @@ export type ClientOptions = {
     baseUrl: 'https://crm.example.com' | (string & {});
 };
 
-export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventTemplatePausedWebhookRequest | EventEmailSentWebhookRequest | EventEmailFailedWebhookRequest | EventEmailInterruptedWebhookRequest | EventEmailSkippedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventConfirmationsWithheldWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
+export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventCompanyCreatedWebhookRequest | EventCompanyUpdatedWebhookRequest | EventCompanyDeletedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventTemplatePausedWebhookRequest | EventEmailSentWebhookRequest | EventEmailFailedWebhookRequest | EventEmailInterruptedWebhookRequest | EventEmailSkippedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventConfirmationsWithheldWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
 
 /**
- * An event of a contact. The schema of `data` depends on `type`.
+ * An event of a contact or company. The schema of `data` depends on `type`.
  */
 export type Activity = {
     /**
@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Company | UpdatedCompany | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -816,6 +816,266 @@ export type CampaignUpdate = {
 };
 
 /**
+ * A company that contacts and deals belong to. `domain` and `externalId` are unique.
+ */
+export type Company = {
+    /**
+     * The id of the company.
+     */
+    id: string;
+    /**
+     * The name of the company.
+     */
+    name: string;
+    /**
+     * The domain of the company, in ASCII and lower case, unique in the workspace. `null` for none.
+     */
+    domain: string | null;
+    /**
+     * The key of the company in your own product, unique in the workspace. `null` for none.
+     */
+    externalId: string | null;
+    /**
+     * The member of the workspace who owns the company. `null` if there is none, or if that member has left.
+     */
+    ownerId: string | null;
+    /**
+     * The phone number. `null` if unknown.
+     */
+    phone: string | null;
+    /**
+     * The URL of the website. `null` if unknown.
+     */
+    website: string | null;
+    /**
+     * Values by the key of the custom field. A field without a value is left out.
+     */
+    customFieldValues: {
+        [key: string]: string | number | boolean;
+    };
+    /**
+     * The tags.
+     */
+    tags: Array<string>;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+};
+
+/**
+ * The entry failed. It does not affect the other entries.
+ */
+export type CompanyBatchFailure = {
+    /**
+     * Nothing was written for this entry.
+     */
+    status: 'FAILED';
+    /**
+     * What is wrong, in the words of `code` in error responses.
+     */
+    code: 'validation_error' | 'already_exists' | 'identity_conflict' | 'quota_exceeded';
+    /**
+     * What is wrong, in words.
+     */
+    message: string;
+    /**
+     * The invalid fields of the entry, or the key that is taken.
+     */
+    issues?: Array<{
+        /**
+         * The field.
+         */
+        path: string;
+        /**
+         * What is wrong with it.
+         */
+        message: string;
+    }>;
+    /**
+     * The existing company, if `code` is `already_exists`.
+     */
+    companyId?: string;
+    /**
+     * The companies to which the external id and the domain belong, if `code` is `identity_conflict`.
+     */
+    companyIds?: Array<string>;
+};
+
+/**
+ * Companies to create or update.
+ */
+export type CompanyBatchRequest = {
+    /**
+     * 1 to 100 companies, in the order of the results.
+     */
+    companies: Array<CompanyUpsert>;
+    /**
+     * What to do if a company with this external id or domain already exists: `fail` reports `already_exists`, `skip` returns the company unchanged, `update` sets the given fields like `PUT /companies`.
+     */
+    onConflict?: 'fail' | 'skip' | 'update';
+};
+
+/**
+ * The result of each entry of a batch.
+ */
+export type CompanyBatchResults = {
+    /**
+     * One result for each entry, in order.
+     */
+    results: Array<CompanyBatchSuccess | CompanyBatchFailure>;
+};
+
+/**
+ * The entry was written, or skipped because of `onConflict: skip`.
+ */
+export type CompanyBatchSuccess = {
+    /**
+     * `UNCHANGED` if the company already had these values; that emits no event.
+     */
+    status: 'CREATED' | 'UPDATED' | 'UNCHANGED' | 'SKIPPED';
+    company: Company;
+};
+
+/**
+ * A new company. Only `name` is required.
+ */
+export type CompanyCreate = {
+    /**
+     * The name of the company.
+     */
+    name: string;
+    /**
+     * The domain of the company, unique in the workspace. International domains become ASCII. A public mail host such as `gmail.com` is not allowed. `null` for none.
+     */
+    domain?: string | null;
+    /**
+     * The key of the company in your own product, unique in the workspace, compared byte for byte. `null` for none.
+     */
+    externalId?: string | null;
+    /**
+     * The id of a user who is a member of the workspace. `null` for none.
+     */
+    ownerId?: string | null;
+    /**
+     * The phone number. `null` or empty for none.
+     */
+    phone?: string | null;
+    /**
+     * The URL of the website. `null` or empty for none.
+     */
+    website?: string | null;
+    /**
+     * Values by the key of the custom field of companies. `null` removes a value. A company can have at most 16 KiB of values, as JSON.
+     */
+    customFieldValues?: {
+        [key: string]: string | number | boolean | null;
+    };
+    /**
+     * The tags. Duplicates are removed.
+     */
+    tags?: Array<string>;
+};
+
+/**
+ * A page of records of type Company.
+ */
+export type CompanyPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<Company>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * The fields of the company to change. Omitted fields stay unchanged.
+ */
+export type CompanyUpdate = {
+    /**
+     * The name of the company.
+     */
+    name?: string;
+    /**
+     * The domain of the company, unique in the workspace. International domains become ASCII. A public mail host such as `gmail.com` is not allowed. `null` for none.
+     */
+    domain?: string | null;
+    /**
+     * The key of the company in your own product, unique in the workspace, compared byte for byte. `null` for none.
+     */
+    externalId?: string | null;
+    /**
+     * The id of a user who is a member of the workspace. `null` for none.
+     */
+    ownerId?: string | null;
+    /**
+     * The phone number. `null` or empty for none.
+     */
+    phone?: string | null;
+    /**
+     * The URL of the website. `null` or empty for none.
+     */
+    website?: string | null;
+    /**
+     * Values by the key of the custom field of companies. `null` removes a value. A company can have at most 16 KiB of values, as JSON.
+     */
+    customFieldValues?: {
+        [key: string]: string | number | boolean | null;
+    };
+    /**
+     * The tags. Duplicates are removed.
+     */
+    tags?: Array<string>;
+};
+
+/**
+ * The fields of the company to set. An omitted field is empty in a new company and unchanged in an existing one.
+ */
+export type CompanyUpsert = {
+    /**
+     * The name of the company. Required for a new company.
+     */
+    name?: string;
+    /**
+     * The domain of the company. `null` for none: it does not clear the domain of a company.
+     */
+    domain?: string | null;
+    /**
+     * The key of the company in your own product. It is looked up before `domain`. `null` for none: it does not clear the external id of a company.
+     */
+    externalId?: string | null;
+    /**
+     * The id of a user who is a member of the workspace. `null` for none.
+     */
+    ownerId?: string | null;
+    /**
+     * The phone number. `null` or empty for none.
+     */
+    phone?: string | null;
+    /**
+     * The URL of the website. `null` or empty for none.
+     */
+    website?: string | null;
+    /**
+     * Values by the key of the custom field of companies. `null` removes a value. A company can have at most 16 KiB of values, as JSON.
+     */
+    customFieldValues?: {
+        [key: string]: string | number | boolean | null;
+    };
+    /**
+     * The tags. Duplicates are removed.
+     */
+    tags?: Array<string>;
+};
+
+/**
  * The proof that a contact consented to a subscription.
  */
 export type Consent = {
@@ -1116,6 +1376,20 @@ export type ContactMergeRequest = {
 };
 
 /**
+ * A page of records of type Contact.
+ */
+export type ContactPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<Contact>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
  * The fields of the contact to change. Omitted fields stay unchanged.
  */
 export type ContactUpdate = {
@@ -1342,7 +1616,7 @@ export type CreatedWebhook = {
 };
 
 /**
- * A custom field of contacts or deals. `options` are the choices of type SELECT.
+ * A custom field of contacts, companies or deals. `options` are the choices of type SELECT.
  */
 export type CustomField = {
     /**
@@ -1350,9 +1624,9 @@ export type CustomField = {
      */
     id: string;
     /**
-     * The records that have the field: contacts or deals.
+     * The records that have the field: contacts, companies or deals.
      */
-    object: 'CONTACT' | 'DEAL';
+    object: 'CONTACT' | 'COMPANY' | 'DEAL';
     /**
      * The key of the field in `customFieldValues`.
      */
@@ -1384,9 +1658,9 @@ export type CustomField = {
  */
 export type CustomFieldCreate = {
     /**
-     * The records that have the field: contacts or deals. It cannot be changed.
+     * The records that have the field: contacts, companies or deals. It cannot be changed.
      */
-    object?: 'CONTACT' | 'DEAL';
+    object?: 'CONTACT' | 'COMPANY' | 'DEAL';
     /**
      * The key of the field in `customFieldValues`, unique per `object`. It cannot be changed.
      */
@@ -2157,7 +2431,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Company | UpdatedCompany | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -5102,6 +5376,227 @@ export type TrackingProof = {
 };
 
 /**
+ * The company after an update, with what the update changed.
+ */
+export type UpdatedCompany = {
+    /**
+     * The id of the company.
+     */
+    id: string;
+    /**
+     * The name of the company.
+     */
+    name: string;
+    /**
+     * The domain of the company, in ASCII and lower case, unique in the workspace. `null` for none.
+     */
+    domain: string | null;
+    /**
+     * The key of the company in your own product, unique in the workspace. `null` for none.
+     */
+    externalId: string | null;
+    /**
+     * The member of the workspace who owns the company. `null` if there is none, or if that member has left.
+     */
+    ownerId: string | null;
+    /**
+     * The phone number. `null` if unknown.
+     */
+    phone: string | null;
+    /**
+     * The URL of the website. `null` if unknown.
+     */
+    website: string | null;
+    /**
+     * Values by the key of the custom field. A field without a value is left out.
+     */
+    customFieldValues: {
+        [key: string]: string | number | boolean;
+    };
+    /**
+     * The tags.
+     */
+    tags: Array<string>;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+    /**
+     * The changed fields other than `updatedAt` and `lastActivityAt`. `null` if they have more than 16 KiB, as JSON.
+     */
+    changes: {
+        /**
+         * The change of `name`.
+         */
+        name?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `domain`.
+         */
+        domain?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `externalId`.
+         */
+        externalId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `ownerId`.
+         */
+        ownerId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `phone`.
+         */
+        phone?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `website`.
+         */
+        website?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `tags`.
+         */
+        tags?: {
+            /**
+             * The value before the update.
+             */
+            from: Array<string>;
+            /**
+             * The value after the update.
+             */
+            to: Array<string>;
+        };
+        [key: string]: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | number | boolean | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | number | boolean | null;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: Array<string>;
+            /**
+             * The value after the update.
+             */
+            to: Array<string>;
+        } | undefined;
+    } | null;
+};
+
+/**
  * The contact after an update, with what the update changed.
  */
 export type UpdatedContact = {
@@ -5932,6 +6427,10 @@ export type Usage = {
      */
     contacts: QuotaUsage;
     /**
+     * Companies.
+     */
+    companies: QuotaUsage;
+    /**
      * Lists.
      */
     lists: QuotaUsage;
@@ -6140,7 +6639,7 @@ export type WebhookCreate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
      */
@@ -6201,7 +6700,7 @@ export type WebhookRedeliverRequest = {
     /**
      * Only deliveries of this event type. Default: all types.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     /**
      * Returns the number of deliveries without queueing them.
      */
@@ -6215,7 +6714,7 @@ export type WebhookTestRequest = {
     /**
      * The type of the event. `data` is the example of the type in `GET /event-types`; that of `webhook.test` is the webhook.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
 };
 
 /**
@@ -6229,7 +6728,7 @@ export type WebhookUpdate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
      */
@@ -9992,7 +10491,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.host_changed' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'template.created' | 'template.updated' | 'template.paused' | 'template.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.host_changed' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'template.created' | 'template.updated' | 'template.paused' | 'template.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'company.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -11077,6 +11576,687 @@ export type ContactsBatchResponses = {
 
 export type ContactsBatchResponse = ContactsBatchResponses[keyof ContactsBatchResponses];
 
+export type CompaniesListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * Part of the name, domain, phone or website; tolerates a typo.
+         */
+        search?: string;
+        /**
+         * Only the company with this domain.
+         */
+        domain?: string;
+        /**
+         * Only the company with this external id.
+         */
+        externalId?: string;
+        /**
+         * Only companies that this user owns.
+         */
+        ownerId?: string;
+        /**
+         * Only companies with this tag. Repeatable: companies must have all of the tags.
+         */
+        tag?: Array<string>;
+        /**
+         * Updated at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        updatedAfter?: string | string;
+        /**
+         * Updated before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        updatedBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
+    };
+    url: '/companies';
+};
+
+export type CompaniesListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesListError = CompaniesListErrors[keyof CompaniesListErrors];
+
+export type CompaniesListResponses = {
+    /**
+     * OK
+     */
+    200: CompanyPage;
+};
+
+export type CompaniesListResponse = CompaniesListResponses[keyof CompaniesListResponses];
+
+export type CompaniesCreateData = {
+    body: CompanyCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/companies';
+};
+
+export type CompaniesCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesCreateError = CompaniesCreateErrors[keyof CompaniesCreateErrors];
+
+export type CompaniesCreateResponses = {
+    /**
+     * Created
+     */
+    201: Company;
+};
+
+export type CompaniesCreateResponse = CompaniesCreateResponses[keyof CompaniesCreateResponses];
+
+export type CompaniesUpsertData = {
+    body: CompanyUpsert;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/companies';
+};
+
+export type CompaniesUpsertErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesUpsertError = CompaniesUpsertErrors[keyof CompaniesUpsertErrors];
+
+export type CompaniesUpsertResponses = {
+    /**
+     * OK
+     */
+    200: Company;
+    /**
+     * Created
+     */
+    201: Company;
+};
+
+export type CompaniesUpsertResponse = CompaniesUpsertResponses[keyof CompaniesUpsertResponses];
+
+export type CompaniesBatchData = {
+    body: CompanyBatchRequest;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/companies/batch';
+};
+
+export type CompaniesBatchErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesBatchError = CompaniesBatchErrors[keyof CompaniesBatchErrors];
+
+export type CompaniesBatchResponses = {
+    /**
+     * OK
+     */
+    200: CompanyBatchResults;
+};
+
+export type CompaniesBatchResponse = CompaniesBatchResponses[keyof CompaniesBatchResponses];
+
+export type CompaniesDeleteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the company.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/companies/{id}';
+};
+
+export type CompaniesDeleteErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesDeleteError = CompaniesDeleteErrors[keyof CompaniesDeleteErrors];
+
+export type CompaniesDeleteResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type CompaniesDeleteResponse = CompaniesDeleteResponses[keyof CompaniesDeleteResponses];
+
+export type CompaniesGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the company.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/companies/{id}';
+};
+
+export type CompaniesGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesGetError = CompaniesGetErrors[keyof CompaniesGetErrors];
+
+export type CompaniesGetResponses = {
+    /**
+     * OK
+     */
+    200: Company;
+};
+
+export type CompaniesGetResponse = CompaniesGetResponses[keyof CompaniesGetResponses];
+
+export type CompaniesUpdateData = {
+    body: CompanyUpdate;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the company.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/companies/{id}';
+};
+
+export type CompaniesUpdateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesUpdateError = CompaniesUpdateErrors[keyof CompaniesUpdateErrors];
+
+export type CompaniesUpdateResponses = {
+    /**
+     * OK
+     */
+    200: Company;
+};
+
+export type CompaniesUpdateResponse = CompaniesUpdateResponses[keyof CompaniesUpdateResponses];
+
+export type CompaniesListContactsData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the company.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+    };
+    url: '/companies/{id}/contacts';
+};
+
+export type CompaniesListContactsErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesListContactsError = CompaniesListContactsErrors[keyof CompaniesListContactsErrors];
+
+export type CompaniesListContactsResponses = {
+    /**
+     * OK
+     */
+    200: ContactPage;
+};
+
+export type CompaniesListContactsResponse = CompaniesListContactsResponses[keyof CompaniesListContactsResponses];
+
+export type CompaniesListActivityData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the company.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+    };
+    url: '/companies/{id}/activity';
+};
+
+export type CompaniesListActivityErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type CompaniesListActivityError = CompaniesListActivityErrors[keyof CompaniesListActivityErrors];
+
+export type CompaniesListActivityResponses = {
+    /**
+     * OK
+     */
+    200: ActivityPage;
+};
+
+export type CompaniesListActivityResponse = CompaniesListActivityResponses[keyof CompaniesListActivityResponses];
+
 export type CustomFieldsListData = {
     body?: never;
     path?: never;
@@ -11100,7 +12280,7 @@ export type CustomFieldsListData = {
         /**
          * Only custom fields of these records.
          */
-        object?: 'CONTACT' | 'DEAL';
+        object?: 'CONTACT' | 'COMPANY' | 'DEAL';
         /**
          * The field to sort by. A leading minus sorts in descending order. Default: newest first.
          */
@@ -18880,7 +20060,7 @@ export type WebhooksListDeliveriesData = {
         /**
          * Only deliveries of this event type.
          */
-        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     };
     url: '/webhooks/{id}/deliveries';
 };
@@ -19266,7 +20446,7 @@ export type EventsListData = {
         /**
          * Only events of this type. Repeatable: events of any of the types.
          */
-        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
+        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
         /**
          * Only events of this contact and of the contacts that were merged into it.
          */
@@ -19592,6 +20772,84 @@ export type EventContactMergedWebhookPayload = {
 export type EventContactMergedWebhookRequest = {
     body: EventContactMergedWebhookPayload;
     key: 'contact.merged';
+    path?: never;
+    query?: never;
+};
+
+export type EventCompanyCreatedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'company.created';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Company | RedactedRecord;
+};
+
+export type EventCompanyCreatedWebhookRequest = {
+    body: EventCompanyCreatedWebhookPayload;
+    key: 'company.created';
+    path?: never;
+    query?: never;
+};
+
+export type EventCompanyUpdatedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'company.updated';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: UpdatedCompany | RedactedRecord;
+};
+
+export type EventCompanyUpdatedWebhookRequest = {
+    body: EventCompanyUpdatedWebhookPayload;
+    key: 'company.updated';
+    path?: never;
+    query?: never;
+};
+
+export type EventCompanyDeletedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'company.deleted';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Company | RedactedRecord;
+};
+
+export type EventCompanyDeletedWebhookRequest = {
+    body: EventCompanyDeletedWebhookPayload;
+    key: 'company.deleted';
     path?: never;
     query?: never;
 };

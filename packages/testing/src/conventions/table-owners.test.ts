@@ -20,6 +20,7 @@ const exceptions: Record<string, string[]> = {
   invites: ['team/', 'operations/workspaces/'],
   idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/handlers/idempotency.ts'],
   contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'consent/subscribed-status.ts'],
+  companies: ['companies/', 'custom-fields/clear-custom-field.ts'],
   deals: ['deals/', 'custom-fields/clear-custom-field.ts'],
   // `deriveStatuses` alone writes statuses, and what they are derived from. A deleted list or contact deletes its own.
   subscriptions: ['consent/derive-statuses.ts', 'lists/delete-list.ts', 'lists/delete-subscriptions.ts'],

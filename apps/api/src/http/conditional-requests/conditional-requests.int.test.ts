@@ -40,6 +40,7 @@ const records: Record<string, { path: (ids: Ids) => string; change?: Json; delet
   '/custom-fields/{id}': { path: ({ customField }) => `/custom-fields/${customField}`, change: { label: 'Plan name' } },
   '/contacts/{id}': { path: ({ contact }) => `/contacts/${contact}`, change: { firstName: 'Ada' } },
   '/contacts/{id}/tracking-consent': { path: ({ contact }) => `/contacts/${contact}/tracking-consent` },
+  '/companies/{id}': { path: ({ spareCompany }) => `/companies/${spareCompany}`, change: { name: 'Engines' } },
   '/imports/{id}': { path: (ids) => `/imports/${ids.import}` },
   '/forms/{id}': { path: ({ form }) => `/forms/${form}`, change: { name: 'Ask us' } },
   '/forms/{id}/submissions/{submissionId}': {

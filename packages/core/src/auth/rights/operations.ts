@@ -23,6 +23,7 @@ export const operations = {
     'sendTest',
     'update',
   ],
+  companies: ['batch', 'create', 'delete', 'get', 'list', 'listActivity', 'listContacts', 'update', 'upsert'],
   contacts: [
     'addTags',
     'batch',

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { emailSubscribedStatuses } from '../../db/schema/index.ts'
 import { Id } from '../../kernel/ids.ts'
 import { EmptyAsNone, QueryBoolean, SearchText, SingleLine } from '../../kernel/validation.ts'
-import { PageOf, PageQuery, Repeatable, SortBy } from '../../request/paging.ts'
+import { PageOf, PageQuery, Repeatable, Sort, SortBy } from '../../request/paging.ts'
 import { collectCustomFields } from '../../custom-fields/custom-value-filter.ts'
 import { timeRange } from '../../request/time-range.ts'
 import { FilterParameter } from '../../segments/filter.schema.ts'
 import { Contact, contactExample, sourceLength } from '../contacts.schema.ts'
-import { ExternalId } from '../identity/external-id.ts'
+import { ExternalId } from '../../kernel/values/external-id.ts'
 import { EmailFilter } from './address-filters.ts'
 
 export const contactFilterFields = {
@@ -57,6 +57,9 @@ export const ContactQuery = collectCustomFields(
 export type ContactQuery = z.output<typeof ContactQuery>
 
 export const SegmentContactQuery = PageQuery.extend(listingParameters)
+
+export const CompanyContactQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type CompanyContactQuery = z.output<typeof CompanyContactQuery>
 
 export const CountedContactPage = z
   .object({

@@ -2,18 +2,19 @@ import { and, arrayContains, eq, exists, getTableColumns, isNull, type SQL, sql 
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import type { CompanyId, ListId } from '../../kernel/ids.ts'
 import { type Page, readPage } from '../../request/paging.ts'
+import { searchCondition, searchRank } from '../../request/search-text.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, companies, contacts, lists, subscriptions } from '../../db/schema/index.ts'
 import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
+import { readCompany } from '../../companies/find-company.ts'
 import { compileFilter } from '../../segments/compile-filter.ts'
 import { compileSegment } from '../../segments/segments.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
 import { hasExternalId } from '../identity/external-id-aliases.ts'
 import { type ContactCount, countContacts } from './count-contacts.ts'
 import { readNewestContacts } from './newest-contacts.ts'
-import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact } from '../contacts.schema.ts'
-import type { ContactFilters, ContactQuery } from './contact-query.schema.ts'
+import type { CompanyContactQuery, ContactFilters, ContactQuery } from './contact-query.schema.ts'
 import { hasCustomValues } from '../../custom-fields/custom-value-filter.ts'
 
 /**
@@ -24,6 +25,16 @@ export function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contac
   const read = (ctx: Ctx) => readContactPage(ctx, query)
   if (query.filter || query.segmentId) return withinFilterTime(ctx, read)
   return query.search === undefined ? read(ctx) : inTransaction(ctx, read)
+}
+
+/** Returns a page of the contacts of a company. Throws `not_found`. */
+export async function listContactsOfCompany(
+  ctx: Ctx,
+  companyId: CompanyId,
+  query: CompanyContactQuery,
+): Promise<Page<Contact>> {
+  await readCompany(ctx, companyId)
+  return await listContacts(ctx, { ...query, companyId, customFields: {} })
 }
 
 async function readContactPage(ctx: Ctx, query: ContactQuery): Promise<Page<Contact> & Partial<ContactCount>> {
@@ -46,7 +57,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
       ? sql`lower(${contacts.email} collate "C") = lower(${filters.email} collate "C")`
       : undefined,
     filters.externalId !== undefined ? hasExternalId(ctx, [filters.externalId]) : undefined,
-    filters.search !== undefined ? await searchCondition(ctx, filters.search) : undefined,
+    filters.search !== undefined ? await searchCondition(ctx, contacts, filters.search) : undefined,
     filters.tag?.length ? arrayContains(contacts.tags, filters.tag) : undefined,
     filters.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, filters.emailSubscribedStatus) : undefined,
     filters.source !== undefined ? eq(contacts.source, filters.source) : undefined,
@@ -66,7 +77,7 @@ const maxRanked = 1_000
 function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: SQL | undefined) {
   const rank = sql<number>`rank`.as('rank')
   const ranked = ctx.db
-    .select({ ...getTableColumns(contacts), rank: searchRank(query.search).as('rank') })
+    .select({ ...getTableColumns(contacts), rank: searchRank(contacts, query.search).as('rank') })
     .from(contacts)
     .where(where)
     .limit(maxRanked)
@@ -89,7 +100,7 @@ function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: S
 function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
   const sort = query.sort ?? newestFirst
   return readPage<ContactRow>(ctx, {
-    name: query.segmentId ? `contacts ${query.segmentId}` : 'contacts',
+    name: ['contacts', query.segmentId, query.companyId].filter(Boolean).join(' '),
     query: { ...query, sort },
     key: sortKeys[sort.replace('-', '') as keyof typeof sortKeys],
     id: { column: contacts.id, valueOf: (row) => row.id },

@@ -45,7 +45,7 @@ export function applyInputs(index: ContactIndex, group: readonly Entry[], action
     index.put(next)
   }
   const apply = (input: CheckedInput): ContactOutcome => {
-    const { contact, matchedBy } = index.match(input)
+    const { record: contact, matchedBy } = index.match(input)
     if (!contact) {
       const created = actions.create({ ...input, email: requireEmail(input) })
       save(created)

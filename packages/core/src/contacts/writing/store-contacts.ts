@@ -1,15 +1,10 @@
 /** The statements that write several contacts. The transaction has locked those that it updates. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { violatedConstraint } from '../../db/database-errors.ts'
-import { givenIds } from '../../db/given-ids.ts'
-import { jsonRows } from '../../db/json-rows.ts'
-import { namedStatement } from '../../db/statements/named-statement.ts'
-import { arrayOf, json } from '../../db/statements/sql-types.ts'
+import { severalRows } from '../../db/json-rows.ts'
 import { contacts } from '../../db/schema/index.ts'
 import { AppError, changedConcurrently } from '../../kernel/errors.ts'
-import type { ContactId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import type { ContactRow } from '../contact-record.ts'
 import { emailKey } from '../identity/contact-keys.ts'
 import { findExternalIdAliases } from '../identity/external-id-aliases.ts'
 import { type Decision, dependsOnKeys, newExternalIds } from './decide-contacts.ts'
@@ -42,14 +37,10 @@ function isKeyTaken(error: unknown): false {
 
 async function writeRows(ctx: Ctx, decisions: readonly Decision[]): Promise<Decision[]> {
   // Before the inserts: a new contact may have an address that a known one had.
-  await saveContacts(
-    ctx,
-    decisions.flatMap(({ changed }) => changed.map(({ after }) => after)),
-  )
-  const inserted = await insertContacts(
-    ctx,
-    decisions.flatMap(({ created }) => created),
-  )
+  const changed = decisions.flatMap(({ changed }) => changed.map(({ after }) => after))
+  await severalContacts.update(ctx.db, ctx.workspaceId, changed)
+  const created = decisions.flatMap(({ created }) => created)
+  const inserted = await severalContacts.insert(ctx.db, created)
   return decisions.filter(({ created }) => created.every(({ id }) => inserted.has(id)))
 }
 
@@ -65,39 +56,4 @@ async function freeAddresses(ctx: Ctx, decisions: readonly Decision[]): Promise<
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, ids)))
 }
 
-const rows = jsonRows(contacts)
-
-/** Inserts the contacts whose keys are free, and returns the ids of these. */
-async function insertContacts(ctx: Ctx, created: readonly ContactRow[]): Promise<Set<ContactId>> {
-  if (created.length === 0) return new Set()
-  const inserted = await insertRows(ctx.db, { given: rows.stringify(created) })
-  return new Set(inserted.map(({ id }) => id))
-}
-
-const insertRows = namedStatement('insert several contacts', {
-  isPrepared: true,
-  params: { given: json<string>() },
-  columns: { id: contacts.id },
-  sql: ({ given }) => sql`
-    insert into contacts (${rows.names}) select ${rows.names} from ${rows.from(given, 'p')}
-    -- One order for all writers: two statements that insert the same emails cannot deadlock.
-    order by lower(email collate "C")
-    on conflict do nothing
-    returning id`,
-})
-
-/** Writes all columns of contacts that the transaction has locked. */
-async function saveContacts(ctx: Ctx, saved: readonly ContactRow[]): Promise<void> {
-  if (saved.length === 0) return
-  const ids = saved.map(({ id }) => id)
-  await updateRows(ctx.db, { workspaceId: ctx.workspaceId, ids, changed: rows.stringify(saved) })
-}
-
-const updateRows = namedStatement('update several contacts', {
-  isPrepared: true,
-  params: { workspaceId: contacts.workspaceId, ids: arrayOf(contacts.id), changed: json<string>() },
-  sql: ({ workspaceId, ids, changed }) => sql`
-    update contacts c set ${rows.assignments('p')}
-    from ${givenIds(ids)} join ${rows.from(changed, 'p')} on p.id = given.id
-    where c.workspace_id = ${workspaceId} and c.id = given.id`,
-})
+const severalContacts = severalRows(contacts, { orderBy: sql`lower(email collate "C")` })

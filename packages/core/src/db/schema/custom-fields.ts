@@ -2,12 +2,12 @@ import { index, text, unique } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
-export const customFieldObjects = ['CONTACT', 'DEAL'] as const
+export const customFieldObjects = ['CONTACT', 'COMPANY', 'DEAL'] as const
 export type CustomFieldObject = (typeof customFieldObjects)[number]
 
 export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
 
-/** The custom fields that a workspace defines for its contacts and deals. */
+/** The custom fields that a workspace defines for its contacts, companies and deals. */
 export const customFields = tenantTable(
   'custom_fields',
   {

@@ -33,6 +33,7 @@ export const workKinds = [
   'IMPORT',
   'CLEAR_LIST',
   'CLEAR_CUSTOM_FIELD',
+  'RELEASE_COMPANY',
   'ERASE_CONTACT',
   'CLEAR_WORKSPACE',
   'DRAIN',

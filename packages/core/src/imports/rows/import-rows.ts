@@ -1,7 +1,7 @@
 /** Reads the rows of a file: whom each is about, what it says about emails, and its contact as `POST /contacts` checks it. */
 import { Email } from '../../kernel/validation.ts'
 import type { ContactInput } from '../../contacts/contacts.schema.ts'
-import { ExternalId } from '../../contacts/identity/external-id.ts'
+import { ExternalId } from '../../kernel/values/external-id.ts'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import type { FileStatus } from '../../db/schema/imports.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'

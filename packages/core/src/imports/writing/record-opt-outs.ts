@@ -76,12 +76,12 @@ function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): P
     const { match } = createContactIndex({ contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(rows)) })
     for (const contact of contacts) restoreLostRows(ctx, records, contact)
     const find = ({ email, externalId }: OptOutRow) =>
-      (email === undefined ? undefined : match({ email }).contact) ?? match({ externalId }).contact
+      (email === undefined ? undefined : match({ email }).record) ?? match({ externalId }).record
     const said = rows.flatMap((row) => (row.exported ? (withoutExported(row, find(row)) ?? []) : row))
     for (const row of said) {
-      const known = match({ externalId: row.externalId }).contact?.email
+      const known = match({ externalId: row.externalId }).record?.email
       for (const said of toAddressOptOuts(row, known))
-        sayOptOut(ctx, records, { ...said, listId, contactId: match({ email: said.email }).contact?.id })
+        sayOptOut(ctx, records, { ...said, listId, contactId: match({ email: said.email }).record?.id })
     }
     await deriveStatuses(ctx, records, { emitsEvents: options.eachEvent })
     return said

@@ -1,7 +1,7 @@
 /** After a merge, the remaining contact shows the events of all contacts that were merged into it. */
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { ActivityQuery } from '../../contacts/contacts.schema.ts'
+import { ActivityQuery } from '../../events/activity.ts'
 import { listActivity } from '../../contacts/list-activity.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
 import { type ContactId, newId, uuidOf } from '../../kernel/ids.ts'

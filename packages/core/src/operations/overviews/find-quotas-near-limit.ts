@@ -41,6 +41,7 @@ type Uncounted =
 
 /** The use in each workspace. A quota without its count does not compile. */
 const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof contactUse>, SQL> = {
+  companies: count('companies'),
   lists: count('lists', 'deleted_at is null'),
   forms: count('forms'),
   segments: count('segments'),

@@ -22,6 +22,7 @@ export type UsageOfQuota = z.output<typeof UsageOfQuota>
 export const Usage = z
   .object({
     contacts: UsageOfQuota.describe('Contacts.'),
+    companies: UsageOfQuota.describe('Companies.'),
     lists: UsageOfQuota.describe('Lists.'),
     forms: UsageOfQuota.describe('Forms.'),
     segments: UsageOfQuota.describe('Segments.'),

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { countApiKeys } from '../../auth/api-keys.ts'
 import { measureBodies } from '../../campaigns/campaigns.ts'
+import { countCompanies } from '../../companies/list-companies.ts'
 import { countCustomFields } from '../../custom-fields/custom-fields.ts'
 import { measureOptions } from '../../custom-fields/option-quota.ts'
 import { countContacts } from '../../contacts/listing/count-contacts.ts'
@@ -47,6 +48,7 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
     const { total, isEstimate } = await countContacts(ctx, eq(contacts.workspaceId, ctx.workspaceId))
     return { used: total, isEstimate }
   },
+  companies: exact(countCompanies),
   lists: exact(countLists),
   forms: exact(countForms),
   segments: exact(countSegments),

@@ -66,6 +66,7 @@ const recoveries: Record<WorkKind, (...of: Parameters<typeof recoverDrain>) => P
   IMPORT: releaseOnly,
   CLEAR_LIST: releaseOnly,
   CLEAR_CUSTOM_FIELD: releaseOnly,
+  RELEASE_COMPANY: releaseOnly,
   ERASE_CONTACT: releaseOnly,
   CLEAR_WORKSPACE: releaseOnly,
   VISITOR_MAILS: releaseOnly,

@@ -17,6 +17,7 @@ const maxBytes = 4_096
 /** The event of a change of custom values. */
 export const updateTypes = {
   CONTACT: 'contact.updated',
+  COMPANY: 'company.updated',
   DEAL: 'deal.updated',
 } as const satisfies Record<CustomFieldObject, EventType>
 

@@ -11,6 +11,7 @@ import { type Page, PageQuery, pageOfList } from '../../request/paging.ts'
 import type { Ctx } from '../../request/context.ts'
 import { mailBounced, mailComplained } from '../mail/mail-events.schema.ts'
 import { Event, exampleEvent } from '../../webhooks/event-feed.schema.ts'
+import { companyCreated, companyDeleted, companyUpdated } from '../../companies/company-events.ts'
 import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../../deals/deal-events.ts'
 import { listDeleted } from '../../lists/list-events.ts'
 import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from '../../tasks/task-events.ts'
@@ -39,6 +40,9 @@ export const eventDefinitions = {
   'contact.updated': contactUpdated,
   'contact.deleted': contactDeleted,
   'contact.merged': contactMerged,
+  'company.created': companyCreated,
+  'company.updated': companyUpdated,
+  'company.deleted': companyDeleted,
   'form.submitted': formSubmitted,
   'subscription.created': subscriptionCreated,
   'subscription.confirmed': subscriptionConfirmed,

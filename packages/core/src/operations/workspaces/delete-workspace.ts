@@ -4,6 +4,7 @@ import { inAccountTransaction } from '../../auth/account-transaction.ts'
 import { deleteAllApiKeys } from '../../auth/api-keys.ts'
 import { requireUnchangedActor } from '../../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../../auth/users.ts'
+import { clearAllCompanyOwners } from '../../companies/company-owners.ts'
 import { clearAllDealOwners } from '../../deals/deal-owners.ts'
 import type { Ctx } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
@@ -69,6 +70,7 @@ async function removeAllMembers(ctx: Ctx): Promise<void> {
   )
   await unassignAllTasks(ctx)
   await clearAllDealOwners(ctx)
+  await clearAllCompanyOwners(ctx)
   const removed = await ctx.db.delete(members).where(isInWorkspace).returning({ userId: members.userId })
   await deleteUsersWithoutWorkspace(
     ctx,

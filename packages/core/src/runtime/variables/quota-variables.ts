@@ -15,6 +15,7 @@ const quota = (name: QuotaName) => z.coerce.number(message).int(message).min(0, 
 
 export const quotaVariables = {
   QUOTA_CONTACTS: quota('contacts'),
+  QUOTA_COMPANIES: quota('companies'),
   QUOTA_LISTS: quota('lists'),
   QUOTA_FORMS: quota('forms'),
   QUOTA_SEGMENTS: quota('segments'),

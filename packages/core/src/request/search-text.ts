@@ -1,40 +1,46 @@
 /**
- * Finds contacts by patterns that allow a typo, which the trigram index of `search_text` serves, for speed: with the
+ * Finds records by patterns that allow a typo, which the trigram index of `search_text` serves, for speed: with the
  * similarity operator `%>` of pg_trgm, ordered by `word_similarity`, a search with a typo takes 3 to 19 times as long
  * on a million contacts (searches of the benchmark `listings`, 2026-11-25), because every contact that shares half of
  * the trigrams is read and ranked. For swapped letters, `%>` finds nothing or too much: "jonh" is as similar to "Joel"
  * as to "John". `list-contacts.int.test.ts` covers the results and the plans.
  */
-import { eq, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
-import type { Ctx } from '../../request/context.ts'
-import { contacts } from '../../db/schema/index.ts'
-import { namedStatement } from '../../db/statements/named-statement.ts'
-import { arrayOf, text } from '../../db/statements/sql-types.ts'
-import { escapeLike } from '../../kernel/values/encode-text.ts'
-import { toAsciiDomains } from '../../kernel/validation.ts'
+import { eq, getTableName, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
+import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, text } from '../db/statements/sql-types.ts'
+import { toAsciiDomains } from '../kernel/validation.ts'
+import { escapeLike } from '../kernel/values/encode-text.ts'
+import type { Ctx } from './context.ts'
 
-const { searchText } = contacts
+/** A table whose `search_text` has a trigram index. */
+type Searched = AnyPgTable & Record<'workspaceId' | 'searchText', AnyPgColumn>
 
 /**
  * Builds the search condition. It ignores case and accents and takes wildcards literally. The result is the first of
- * these conditions that matches a contact of the workspace: the whole text; every word; every word, one of them with a
+ * these conditions that matches a record of the workspace: the whole text; every word; every word, one of them with a
  * typo; every word, each with at most one typo. Call it in the transaction that uses the condition: it disables table
  * scans there, because the planner cannot estimate how rare a text is.
  */
-export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
+export async function searchCondition(ctx: Ctx, table: Searched, search: string): Promise<SQL> {
+  const { searchText } = table
   const terms = await prepareSearch(ctx, search)
-  const whole = contains(terms.whole)
+  const whole = contains(searchText, terms.whole)
   // The index cannot serve fewer than three letters: a check would cost as much as the search itself.
-  if (terms.whole.some((spelling) => spelling.length < 3) || (await hasMatch(ctx, whole, sampleSize))) return whole
-  // Few contacts match from here on, so walking an index and testing every row would be slow.
+  if (
+    terms.whole.some((spelling) => spelling.length < 3) ||
+    (await hasMatch(ctx, table, { condition: whole, limit: sampleSize }))
+  )
+    return whole
+  // Few records match from here on, so walking an index and testing every row would be slow.
   await ctx.db.execute(sql`select set_config('enable_indexscan', 'off', true)`)
-  for (const condition of [whole, ...conditionsByWord(terms.words)])
-    if (await hasMatch(ctx, condition)) return condition
+  for (const condition of [whole, ...conditionsByWord(searchText, terms.words)])
+    if (await hasMatch(ctx, table, { condition })) return condition
   return whole
 }
 
-/** The relevance of a contact: the similarity between the search and the best matching part of its text. */
-export function searchRank(search: string): SQL<number> {
+/** The relevance of a record: the similarity between the search and the best matching part of its text. */
+export function searchRank({ searchText }: Searched, search: string): SQL<number> {
   return sql<number>`word_similarity(fold_text(${search}), ${searchText})::float8`
 }
 
@@ -77,23 +83,27 @@ function spellings(text: string): string[] {
 
 const maxWords = 6
 
-function* conditionsByWord(words: string[][]): Generator<SQL> {
+function* conditionsByWord(column: AnyPgColumn, words: string[][]): Generator<SQL> {
   if (words.length > maxWords) return
-  if (words.length > 1) yield sql.join(words.map(contains), sql` and `)
-  const withTypo = words.map((spellings) => isLikeAny(spellings.flatMap(typoPatterns)))
+  if (words.length > 1)
+    yield sql.join(
+      words.map((word) => contains(column, word)),
+      sql` and `,
+    )
+  const withTypo = words.map((spellings) => isLikeAny(column, spellings.flatMap(typoPatterns)))
   for (const [index, oneTypo] of withTypo.entries()) {
     if (!oneTypo) continue
-    const others = words.filter((_, other) => other !== index).map(contains)
+    const others = words.filter((_, other) => other !== index).map((word) => contains(column, word))
     yield sql.join([...others, oneTypo], sql` and `)
   }
-  if (withTypo.filter(Boolean).length > 1) yield eachWithTypo(words)
+  if (withTypo.filter(Boolean).length > 1) yield eachWithTypo(column, words)
 }
 
 /**
  * Only the longest word uses the index. If every word did, PostgreSQL would search it for every combination of their
  * patterns.
  */
-function eachWithTypo(words: string[][]): SQL {
+function eachWithTypo(column: AnyPgColumn, words: string[][]): SQL {
   const longestFirst = words.toSorted(([one = ''], [other = '']) => other.length - one.length)
   const patternsByWord = longestFirst.map((spellings) => [
     ...spellings.map(toPattern),
@@ -101,16 +111,17 @@ function eachWithTypo(words: string[][]): SQL {
   ])
   return sql.join(
     patternsByWord.map(
-      (patterns, index) => isLikeAny(patterns, index === 0 ? searchText : sql`(${searchText} || '')`) ?? sql`true`,
+      (patterns, index) => isLikeAny(index === 0 ? column : sql`(${column} || '')`, patterns) ?? sql`true`,
     ),
     sql` and `,
   )
 }
 
 const toPattern = (spelling: string) => `%${escapeLike(spelling)}%`
-const contains = (spellings: string[]): SQL => isLikeAny(spellings.map(toPattern)) ?? sql`true`
+const contains = (column: SQLWrapper, spellings: string[]): SQL =>
+  isLikeAny(column, spellings.map(toPattern)) ?? sql`true`
 
-function isLikeAny(patterns: string[], column: SQLWrapper = searchText): SQL | undefined {
+function isLikeAny(column: SQLWrapper, patterns: string[]): SQL | undefined {
   if (patterns.length < 2) return patterns.length === 0 ? undefined : sql`${column} like ${patterns[0]}`
   const list = sql.join(
     patterns.map((pattern) => sql`${pattern}`),
@@ -139,13 +150,22 @@ function typoPatterns(word: string): string[] {
   return [...new Set(patterns)].filter((pattern) => /[\p{L}\p{N}]{3}/u.test(pattern)).map((pattern) => `%${pattern}%`)
 }
 
-/** Sample size: large enough to find a text that one in a hundred contacts contains, small enough to read quickly. */
+/** Sample size: large enough to find a text that one in a hundred records contains, small enough to read quickly. */
 const sampleSize = 1_000
 
-/** Whether any contact of the workspace matches the condition, or any of its first `limit` contacts. */
-async function hasMatch(ctx: Ctx, condition: SQL, limit?: number): Promise<boolean> {
-  const allContacts = ctx.db.select({ searchText }).from(contacts).where(eq(contacts.workspaceId, ctx.workspaceId))
-  const candidates = limit === undefined ? allContacts : allContacts.limit(limit)
-  const found = await ctx.db.select({ one: sql`1` }).from(candidates.as('contacts')).where(condition).limit(1)
+interface Sample {
+  condition: SQL
+  limit?: number
+}
+
+/** Whether any record of the workspace matches the condition, or any of its first `limit` records. */
+async function hasMatch(ctx: Ctx, table: Searched, { condition, limit }: Sample): Promise<boolean> {
+  const all = ctx.db.select({ searchText: table.searchText }).from(table).where(eq(table.workspaceId, ctx.workspaceId))
+  const candidates = limit === undefined ? all : all.limit(limit)
+  const found = await ctx.db
+    .select({ one: sql`1` })
+    .from(candidates.as(getTableName(table)))
+    .where(condition)
+    .limit(1)
   return found.length > 0
 }

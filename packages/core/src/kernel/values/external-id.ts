@@ -4,7 +4,7 @@ import { z } from 'zod'
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}]|[^\P{Z} ]/u
 
 /**
- * The key of a person in the caller's own product. It is stored as it is sent: two keys that look alike but differ in a
+ * The key of a person or company in the caller's own product. It is stored as it is sent: two keys that look alike but differ in a
  * byte are two keys, so text that a person cannot tell apart is rejected instead of cleaned.
  */
 export const ExternalId = z
