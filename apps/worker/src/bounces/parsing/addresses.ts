@@ -6,17 +6,15 @@ const maxValueLength = 1_000
 /** Types such as `rfc822;` come before the address, and the original recipient is encoded as `xtext` (RFC 3461). */
 export function addressesOf(fields: Fields, names: readonly string[]): string[] {
   const values = names.flatMap((name) => fields.get(name) ?? []).filter((value) => value.length <= maxValueLength)
-  const addresses = values.map((value) =>
-    value
-      .replace(/^[^;@]{0,40};/, '')
-      .trim()
-      .replace(/^<|>$/g, ''),
-  )
+  const addresses = values.map((value) => unquote(value.replace(/^[^;@]{0,40};/, '').trim()))
   const decoded = addresses.map((address) =>
     address.replace(/\+([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
   )
   return [...new Set([...addresses, ...decoded])].filter((address) => address.includes('@') && address.length <= 320)
 }
+
+/** A name may stand before the address, and signs around it. */
+const unquote = (value: string) => /<([^<>]+)>$/.exec(value)?.[1] ?? value.replace(/^["'<]|["'>]$/g, '')
 
 const maxAddresses = 50
 const maxTextLength = 8_000

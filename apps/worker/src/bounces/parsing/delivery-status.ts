@@ -37,7 +37,7 @@ function toGroup(fields: Fields, explanation: string): Group {
   const response = hasCode.test(diagnostic) ? diagnostic : (findResponse(explanation) ?? diagnostic)
   return {
     emails: addressesOf(fields, ['original-recipient', 'final-recipient', 'x-original-to']),
-    hasFailed: hasFailed(fields.get('action') ?? '', status),
+    hasFailed: hasFailed(fields.get('action') ?? '', status || diagnostic),
     bounce: classifyBounce({ enhancedCode: status, text: response || (isBareCode(status) ? explanation : '') }),
     detail: response || status,
   }
@@ -45,10 +45,10 @@ function toGroup(fields: Fields, explanation: string): Group {
 
 const hasCode = /(?<![\d.])[45](?:\d\d(?![\d.])|\.\d{1,3}\.\d)/
 
-/** A report may name no action, or one of its own. Then its status decides: a temporary one may be a delay. */
-function hasFailed(action: string, status: string): boolean {
+/** A report may name no action, or one of its own. Then its code decides: a temporary one may be a delay. */
+function hasFailed(action: string, code: string): boolean {
   if (/^(failed|failure|expired)\b/i.test(action)) return true
-  return !/^(delayed|deferred|delivered|relayed|expanded)\b/i.test(action) && /^\s*5\./.test(status)
+  return !/^(delayed|deferred|delivered|relayed|expanded)\b/i.test(action) && /^[\s#"]*5(?:\.\d|\d\d\b)/.test(code)
 }
 
 /**

@@ -3,6 +3,8 @@ export type Fields = ReadonlyMap<string, string>
 
 export const maxGroups = 100
 const maxFields = 1_000
+/** A gateway that quotes a report indents its fields, which then look like the rest of the line before. */
+const indented = /^[ \t]{1,20}(?=(?:original-recipient|final-recipient|action|status|diagnostic-code|remote-mta):)/gim
 
 /** A second one of these begins the group of the next recipient. */
 const firstOfGroup: ReadonlySet<string> = new Set(['original-recipient', 'final-recipient', 'action'])
@@ -12,7 +14,10 @@ const firstOfGroup: ReadonlySet<string> = new Set(['original-recipient', 'final-
  * but some servers write none, and some one after each field, so a block that repeats no field continues its group.
  */
 export function parseFieldGroups(text: string): Fields[] {
-  const unfolded = text.replaceAll('\r\n', '\n').replace(/\n[ \t]+(?=\S)/g, ' ')
+  const unfolded = text
+    .replace(/\r\n?/g, '\n')
+    .replace(indented, '')
+    .replace(/\n[ \t]+(?=\S)/g, ' ')
   const groups: Map<string, string>[] = []
   let isNew = true
   for (const [name, value, block] of listFields(unfolded)) {

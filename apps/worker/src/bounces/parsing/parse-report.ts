@@ -24,7 +24,7 @@ function readBounce(mail: Email, raw: Uint8Array): BounceReport | undefined {
   // A read receipt (RFC 8098), also of a mail that was deleted unread.
   if (findParts(mail, /^message\/(global-)?disposition-notification$/) !== undefined) return undefined
   const text = readText(mail, raw)
-  const status = findParts(mail, /^message\/(global-)?delivery-status$/) ?? findFields(text)
+  const status = findParts(mail, /^message\/(global-)?delivery-status$/) ?? findFields(text) ?? findNamedPart(mail)
   return (status === undefined ? undefined : parseDeliveryStatus(status, text)) ?? parseUnformatted(mail, text)
 }
 
@@ -39,6 +39,12 @@ function readText({ text, html, attachments }: Email, raw: Uint8Array): string {
 }
 
 const toLines = (text: string) => text.slice(0, maxTextLength).replaceAll('\r\n', '\n')
+
+/** A delivery status under another type, such as a file `details.txt`. The returned email is none. */
+function findNamedPart(mail: Email): string | undefined {
+  const other = findParts(mail, /^(?!message\/rfc822$|text\/rfc822|message\/global)/)
+  return other === undefined ? undefined : findFields(other.slice(0, maxTextLength).replaceAll('\r\n', '\n'))
+}
 
 /** A delivery status that a server or a gateway sent as text. */
 function findFields(text: string): string | undefined {

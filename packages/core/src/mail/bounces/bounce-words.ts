@@ -6,7 +6,7 @@
  */
 import type { BounceClass } from './bounce.schema.ts'
 
-interface WordRow {
+export interface WordRow {
   class: BounceClass
   source: string
   words: string
@@ -29,6 +29,25 @@ export const wordRows: readonly WordRow[] = [
       back to myself | mail loop | hop count* | retry time* | configuration error | internal error | system error |
       server error | i/o error | read-only file system
     `,
+  },
+  {
+    class: 'SOFT',
+    source: 'the name server or the directory did not answer: Postfix smtp(8), Exim, SendGrid, Zimbra, Dovecot',
+    words: `
+      servfail | dns failure | dns error | name service error | unable to get mx | failed to get ips | ldap error | ldap
+      lookup | ldap fail* | database error | database unavailable | database is unavailable | backend error | backend
+      unavailable | maintenance | migrated | migration | is locked | mailbox locked | in use by another
+    `,
+  },
+  {
+    class: 'SOFT',
+    source: 'Postfix reject_unverified_recipient: the address could not be probed; "undeliverable address" is certain',
+    words: 'unverified address | unverified recipient | verification in progress',
+  },
+  {
+    class: 'POLICY',
+    source: "the domain of the sender has no MX: the postmaster's page of GMX and web.de",
+    words: 'invalid dns mx',
   },
   {
     class: 'POLICY',
@@ -82,7 +101,8 @@ export const wordRows: readonly WordRow[] = [
     class: 'SOFT',
     source: 'the mailbox is full: Postfix virtual(8), Dovecot quota, Cyrus, Gmail 4.2.2 and 5.2.2, Yahoo 552',
     words: `
-      quota* | overquota | over limit | mailbox full | inbox full | is full | was full | mailbox has exceeded |
+      quota* | overquota | over limit | over its limit | over capacity | mailbox size | out of storage | storage
+      exceeded | mailbox full | inbox full | is full | was full | mailbox has exceeded |
       storage limit | storage allocation | disk full | no space left | out of space | not enough space | not enough
       storage | insufficient*
     `,
@@ -90,13 +110,13 @@ export const wordRows: readonly WordRow[] = [
   {
     class: 'SOFT',
     source: 'the same in German: Exchange, Open-Xchange',
-    words: 'postfach voll | postfach ist voll | postfach des empfängers ist voll | speicherplatz*',
+    words: 'postfach voll | postfach ist voll | postfach des empfängers ist voll | speicherplatz* | limit erreicht',
   },
   {
     class: 'SOFT',
     source: 'the same in French, Spanish, Italian, Portuguese, Dutch, Polish and Japanese: Exchange',
     words: `
-      boîte pleine | boîte de réception est pleine | boîte aux lettres est pleine | buzón lleno | buzón está lleno |
+      boîte pleine | saturé* | su capacidad | oltre il limite | boîte de réception est pleine | boîte aux lettres est pleine | buzón lleno | buzón está lleno |
       casella piena | casella di posta è piena | caixa de correio cheia | caixa de correio está cheia | postvak is vol
       | skrzynka pełna | メールボックスがいっぱい | 容量
     `,
@@ -106,7 +126,16 @@ export const wordRows: readonly WordRow[] = [
     source: 'too much at once: Gmail 4.2.1, 5.2.1 and 5.4.5, Microsoft 5.2.122, Yahoo TSS04, Exim ratelimit',
     words: `
       rate | ratelimit* | too many | too much | too quickly | too fast | throttl* | sending limit* | message limit* |
-      daily limit | hourly limit
+      daily limit | hourly limit | receive limit* | receiving limit* | maximum emails | messages per | mails per | not
+      accepting messages | vacation hold
+    `,
+  },
+  {
+    class: 'SOFT',
+    source: 'the same in German, French, Spanish, Italian and Portuguese: Exchange, Open-Xchange, Orange, Libero',
+    words: `
+      zu viele | empfangslimit* | trop de | limite de réception | demasiados | límite de recepción | troppi messaggi |
+      limite di ricezione | muitas mensagens | limite de recebimento
     `,
   },
   {
@@ -126,7 +155,8 @@ export const wordRows: readonly WordRow[] = [
     source: 'the size: RFC 1870, message_size_limit of Postfix and Exim, Gmail 5.2.3 and 5.3.4',
     words: `
       too large | too big | message too long | message is too long | message size | size limit | size exceed* | line
-      limit | fixed maximum | exceeds maximum | exceeded maximum | exceeds the maximum | exceeding the maximum
+      limit | fixed maximum | exceeds maximum | exceeded maximum | exceeds the maximum | exceeded the maximum | exceeding the
+      maximum
     `,
   },
   {
@@ -144,7 +174,7 @@ export const wordRows: readonly WordRow[] = [
     source: 'the content: RFC 5322 and RFC 6152, Gmail 5.7.0, ClamAV and amavisd-new, Mimecast',
     words: `
       virus* | malware | infected | attachment* | bare lf | bare line feed* | illegal character* | duplicate header |
-      8bit | 8-bit | content
+      8bit | 8-bit | content | as duplicate
     `,
   },
   {
@@ -153,8 +183,14 @@ export const wordRows: readonly WordRow[] = [
     words: `
       policy | policies | denied | deny | prohibit* | forbidden | permission* | not permitted | not allowed | not
       authori* | unauthori* | relay* | restricted | administratively | security | protocol violation | in my list of
-      allowed | do not accept mail from | does not accept mail from | not accepting connections | invalid ip
+      allowed | do not accept mail from | does not accept mail from | not accepting connections | invalid ip | from your
+      country | geoblock* | local_scan | message filtered | quarantin*
     `,
+  },
+  {
+    class: 'POLICY',
+    source: 'a rule of the recipient: RFC 5429 (Sieve reject), Exchange',
+    words: 'refused your message | rejected your message',
   },
   {
     class: 'HARD',
@@ -225,57 +261,3 @@ export const wordRows: readonly WordRow[] = [
     `,
   },
 ]
-
-/** The words of a row. */
-export const splitWords = ({ words }: WordRow): string[] =>
-  words
-    .trim()
-    .split(/\s*\|\s*/)
-    .map((word) => word.replace(/\s+/g, ' '))
-
-/** Searching for the start of a word first is a hundred times as fast as the pattern alone. */
-interface Word {
-  text: string
-  start: string
-  /** Compiled when a response has the start: to compile all would take a tenth of the start of an API. */
-  pattern?: RegExp
-}
-
-const rows = wordRows.map((row) => ({
-  ...row,
-  words: splitWords(row).map((text): Word => ({ text, start: text.split('*', 1)[0] ?? '' })),
-}))
-
-/** Words of languages without spaces may stand within others. */
-function compileWord(word: string): RegExp {
-  const pattern = word.replaceAll('.', '\\.').replaceAll('*', '\\S{0,100}')
-  const isSpaced = /^[\p{Script=Latin}\p{Script=Cyrillic}\d#]/u.test(word)
-  return new RegExp(isSpaced ? `(?<![\\p{L}\\p{N}])${pattern}(?![\\p{L}\\p{N}])` : pattern, 'u')
-}
-
-const maxLength = 2_000
-
-/** Leaves the words of a response: names of hosts, addresses and links contain others, such as `antispam.example.com`. */
-const normalize = (text: string): string =>
-  text
-    .slice(0, maxLength)
-    .normalize('NFC')
-    .replace(/\s+/g, ' ')
-    .replace(/(?<!\d)[45]\d\d(?:: ?|[ -])(?:[45]\.\d{1,3}\.\d{1,3} )?/g, '')
-    .replace(/https?:\S+/gi, '@')
-    .replace(/(?<![\w.+=-])[\w.+=-]{1,100}@[\w.-]+/g, '@')
-    .replace(/(?<![\w.-])(?:[\w-]{1,63}\.)+[a-z]{2,24}(?![\w-])/g, '@')
-    .replace(/[\u2018\u2019\u0092]/g, "'")
-    .replace(/\s+/g, ' ')
-    .toLowerCase()
-
-/** Servers name the list in the address of its website. */
-const blocklists = /spamhaus|spamcop|barracudacentral|sorbs\.net|uribl|surbl/i
-
-/** The class that the words of a response with this code name. Undefined if they say nothing. */
-export function classOfWords(text: string, code?: string): BounceClass | undefined {
-  const normalized = `${blocklists.test(text) ? 'blocklist ' : ''}${normalize(text)}`
-  const isIn = (word: Word) =>
-    normalized.includes(word.start) && (word.pattern ??= compileWord(word.text)).test(normalized)
-  return rows.find((row) => (row.code ?? code) === code && row.words.some(isIn))?.class
-}

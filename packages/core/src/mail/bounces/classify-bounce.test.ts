@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { classOfWords, splitWords, wordRows } from './bounce-words.ts'
+import { wordRows } from './bounce-words.ts'
+import { classOfWords, splitWords } from './class-of-words.ts'
 import { classifyBounce } from './classify-bounce.ts'
 
 test.each([

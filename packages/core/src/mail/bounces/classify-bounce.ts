@@ -1,6 +1,6 @@
 import type { BounceClass } from './bounce.schema.ts'
 import { classOfCode, isBareCode } from './bounce-codes.ts'
-import { classOfWords } from './bounce-words.ts'
+import { classOfWords } from './class-of-words.ts'
 
 /** A bounce as stored and as events show it. `code` is an enhanced status code, or the SMTP code if there is none. */
 export interface Bounce {
@@ -50,7 +50,8 @@ const isAfterData = (text: string) =>
 const selectCode = (quoted: string | undefined, stated: string | undefined) =>
   quoted === undefined || (stated !== undefined && quoted.endsWith('.0.0')) ? (stated ?? quoted) : quoted
 
-const parseCode = (text: string) => /^\s*([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(text)?.[1]
+/** Some servers write the SMTP code, or a sign, before it. */
+const parseCode = (text: string) => /^[\s#"]*(?:[45]\d\d[ -])?([245]\.\d{1,3}\.\d{1,3})(?!\.?\d)/.exec(text)?.[1]
 
 /** A code at the start of a line, after an SMTP code, or after a sign such as `#`: not a part of an address or a version. */
 const quotedCode = /(?:^|[#([]|[:;=]\s*|\b[45]\d\d[ -])([45]\.\d{1,3}\.\d{1,3})(?!\.?\d)/m

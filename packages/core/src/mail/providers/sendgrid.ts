@@ -97,7 +97,7 @@ const classifications: ReadonlyMap<string, BounceClass> = new Map(
  */
 function describeDropped(event: Event) {
   const reason = event.reason?.toLowerCase() ?? ''
-  if (reason.startsWith('unsubscribed address')) return describeOptOut(idOf(event))
+  if (reason.includes('unsubscribe')) return describeOptOut(idOf(event))
   if (reason.startsWith('spam reporting address')) return describeComplaint()
   if (reason.startsWith('spam content')) return describeBounce({ detail: event.reason, otherwise: 'MESSAGE' })
   return /quota|smtpapi/.test(reason) ? undefined : describeUntried(event.reason)

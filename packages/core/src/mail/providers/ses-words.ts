@@ -1,4 +1,5 @@
 import type { BounceClass } from '../bounces/bounce.schema.ts'
+import { isAutomaticReply } from '../bounces/report-words.ts'
 import { describeBounce, describeUntried } from './provider-report.ts'
 
 /** A bounce in the words of Amazon SES, which Resend uses too. */
@@ -15,13 +16,14 @@ const messageFaults = new Set(['MessageTooLarge', 'ContentRejected', 'Attachment
 const untried = new Set(['OnAccountSuppressionList', 'OnTenantSuppressionList', 'Suppressed'])
 
 /**
- * Describes a bounce. SES also reports automatic replies as `Transient` and `General`: they quote no server, and are no
- * bounces.
+ * Describes a bounce. SES also reports automatic replies as `Transient` and `General`: they quote no server, or only the
+ * reply, and are no bounces.
  */
 export function describeSesBounce({ bounceType, bounceSubType, status = null, response, detail }: SesBounce) {
   if (untried.has(bounceSubType ?? '')) return describeUntried(response ?? detail)
   const isTransient = bounceType === 'Transient'
-  if (isTransient && bounceSubType === 'General' && response === null && status === null) return undefined
+  const isReply = response === null || isAutomaticReply(response)
+  if (isTransient && bounceSubType === 'General' && isReply && status === null) return undefined
   const isPermanent = bounceType === 'Permanent'
   return describeBounce({ status, response, detail, otherwise: classOf(isPermanent, bounceSubType), isPermanent })
 }

@@ -20,26 +20,31 @@ const Mail = z.object({
   commonHeaders: z.object({ messageId: Text }).nullish().catch(null),
 })
 
+/** Mailbox providers hide recipients: then there are none, or the array is missing. */
+const listOf = <Item extends z.ZodType>(item: Item) => z.array(item).nullish().catch(null)
+
 const Bounce = z.object({
   bounceType: Text,
   bounceSubType: Text,
-  bouncedRecipients: z.array(z.object({ emailAddress: Text, action: Text, status: Text, diagnosticCode: Text })),
+  bouncedRecipients: listOf(z.object({ emailAddress: Text, action: Text, status: Text, diagnosticCode: Text })),
 })
 
 const Complaint = z.object({
-  complainedRecipients: z.array(z.object({ emailAddress: Text })),
+  complainedRecipients: listOf(z.object({ emailAddress: Text })),
   complaintFeedbackType: Text,
   complaintSubType: Text,
 })
 
-/** The person changed its preferences on a page of Amazon SES. */
-const Subscription = z.object({
-  timestamp: Text,
-  newTopicPreferences: z
-    .object({ unsubscribeAll: z.boolean().nullish().catch(null) })
-    .nullish()
-    .catch(null),
-})
+const Preferences = z
+  .object({
+    unsubscribeAll: z.boolean().nullish().catch(null),
+    topicSubscriptionStatus: listOf(z.object({ topicName: Text, subscriptionStatus: Text })),
+  })
+  .nullish()
+  .catch(null)
+
+/** The person changed its preferences by the link or the header of Amazon SES. */
+const Subscription = z.object({ timestamp: Text, newTopicPreferences: Preferences, oldTopicPreferences: Preferences })
 
 /** Notifications have `notificationType`, events of a configuration set have `eventType`. */
 const Notification = z.object({
@@ -72,6 +77,7 @@ function readReports({
   subscription,
 }: Notification): ProviderReport[] {
   const kind = notificationType ?? eventType
+  const destination = mail?.destination?.join(', ') ?? null
   const about = {
     recipientToken: findTokenOf(mail?.source),
     messageId: findMessageId(mail),
@@ -79,21 +85,23 @@ function readReports({
   }
   if (kind === 'Bounce' && bounce) {
     const { bounceType, bounceSubType } = bounce
-    const failed = bounce.bouncedRecipients.filter(({ action }) => action === null || action === 'failed')
+    const unnamed = { emailAddress: destination, action: null, status: null, diagnosticCode: null }
+    const recipients = bounce.bouncedRecipients?.length ? bounce.bouncedRecipients : [unnamed]
+    const failed = recipients.filter(({ action }) => action === null || /^fail/i.test(action))
     return failed.flatMap(({ emailAddress, status, diagnosticCode: response }) => {
       const detail = `${bounceType} ${bounceSubType}`
       const description = describeSesBounce({ bounceType, bounceSubType, status, response, detail })
       return description ? [{ email: readAddress(emailAddress), ...about, ...description }] : []
     })
   }
-  const email = readAddress(mail?.destination?.join(', '))
-  if (kind === 'Subscription' && subscription?.newTopicPreferences?.unsubscribeAll) {
+  const email = readAddress(destination)
+  if (kind === 'Subscription' && subscription && hasLeft(subscription)) {
     return [{ email, ...about, ...describeOptOut(subscription.timestamp) }]
   }
   if (kind !== 'Complaint' || !complaint || !isComplaint(complaint.complaintFeedbackType)) return []
   // Mailbox providers may hide who complained: the email says it.
-  const named = complaint.complainedRecipients.map(({ emailAddress }) => readAddress(emailAddress))
-  return (named.length > 0 ? named : [email]).map((address) => ({
+  const named = (complaint.complainedRecipients ?? []).map(({ emailAddress }) => readAddress(emailAddress))
+  return (named.some((address) => address !== null) ? named : [email]).map((address) => ({
     email: address,
     ...about,
     // SES did not try the address, because of a complaint about another email of the account.
@@ -101,6 +109,16 @@ function readReports({
       ? describeUntried(complaint.complaintSubType)
       : describeComplaint(complaint.complaintFeedbackType ?? undefined)),
   }))
+}
+
+/** The person left everything, or a topic that it was on before. */
+function hasLeft({ newTopicPreferences: now, oldTopicPreferences: before }: z.output<typeof Subscription>): boolean {
+  const topicsOut = (preferences: typeof now) =>
+    (preferences?.topicSubscriptionStatus ?? [])
+      .filter(({ subscriptionStatus }) => subscriptionStatus === 'OptOut')
+      .map(({ topicName }) => topicName)
+  const known = topicsOut(before)
+  return now?.unsubscribeAll === true || topicsOut(now).some((topic) => !known.includes(topic))
 }
 
 /** The Message-ID that was sent to SES, if the notification includes the headers. SES replaces it in the email. */
