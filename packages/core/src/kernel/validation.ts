@@ -42,8 +42,18 @@ export function Token(max: number) {
 /** The token of a link. Programs that find links in text add what follows, such as a full stop, or break long ones. */
 export const LinkToken = (max: number) => Token(max).overwrite(findToken)
 
-/** Finds the token in what a mail program made of a link. */
-export const findToken = (text: string) => /[\w-]+(?:\.+[\w-]+)*/.exec(text.replace(/=?\s+/g, ''))?.[0] ?? ''
+/**
+ * Finds the token in what a mail program made of a link: with line breaks and invisible characters, with typographic hyphens,
+ * or quoted-printable, of which the sign of a line break may be all that is left.
+ */
+export function findToken(text: string): string {
+  const whole = text
+    .replace(/=(2D|2E|5F)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .replace(/[=\s\u00ad\u200b-\u200f\u2060\ufeff]+/g, '')
+    .replace(/[\u2010-\u2013\u2212]/g, '-')
+    .replaceAll('\u2014', '--')
+  return /[\w-]+(?:\.+[\w-]+)*/.exec(whole)?.[0] ?? ''
+}
 
 /** Texts that look the same are the same: every text is stored, and looked for, in this form. */
 export const normalizeText = (text: string) => trimInvisible(text).normalize('NFC')

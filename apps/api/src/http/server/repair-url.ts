@@ -1,9 +1,9 @@
 /**
  * The URLs that others repeat, without what mail clients, servers and forms make of them.
  *
- * The link of an opt-out must never fail. It comes with a slash, in upper case, with `=3D` and `=3F` for its signs (an email that
- * was decoded once too little), with `%3F` and `%3D` (encoded once too often), or with `&amp;`. The URL of a mail hook comes with
- * a slash. The token itself is read by `LinkToken`.
+ * The link of an opt-out must never fail. It comes with a slash, a space or a full stop, in upper case, with `=3D` and `=3F` for its
+ * signs (an email that was decoded once too little), with `%3F` and `%3D` (encoded once or twice too often), or with `&amp;`.
+ * The URL of a mail hook comes with a slash. The token itself is read by `LinkToken`.
  */
 export function repairUrl(url: string): string {
   const [, page = '', rest = ''] = optOutPage.exec(url) ?? []
@@ -14,9 +14,12 @@ export function repairUrl(url: string): string {
 const optOutPage = /^\/+public\/+(unsubscribe|preferences)(?![\w-])(.*)$/is
 const mailHook = /^\/mail-events\/[^/?]+\/[^/?]+\/+(?:\?|$)/
 
+const start = /^(?:[/?.&]|%(?:25)?(?:2F|3F|20|0A|0D)|=3F|amp;)+/i
+const parameter = /(^|&)(token|lang)(?:=|%(?:25)?3D)(?:%3D)?/gi
+
 /** A token that starts with `3D` is rare, but may be right: `openRepairedPayload` tries both. */
 function repairQuery(rest: string): string {
-  const query = rest.replace(/^\/*(?:\?|%3F|=3F|&(?:amp;)?)?\/*/i, '').replace(/&amp;/gi, '&')
+  const query = rest.replace(start, '').replace(/&amp;/gi, '&')
   if (query === '') return ''
-  return `?${query.replace(/(^|&)(token|lang)(?:=|%3D)(?:%3D)?/gi, (_, sign: string, name: string) => `${sign}${name.toLowerCase()}=`)}`
+  return `?${query.replace(parameter, (_, sign: string, name: string) => `${sign}${name.toLowerCase()}=`)}`
 }
