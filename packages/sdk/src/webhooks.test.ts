@@ -49,6 +49,9 @@ describe('a valid request', () => {
       upper,
       { ...signed, accept: undefined },
       new OwnHeaders() as unknown as Headers,
+      new Map(Object.entries(upper)),
+      Object.entries(lists).map(([name, value]): [string, string[]] => [name.replace('webhook', 'WebHook'), value]),
+      { ...upper, get: 'a header named get' },
     ]
     for (const form of forms) expect(await unwrapWebhook(body, form, secret)).toEqual(event)
   })

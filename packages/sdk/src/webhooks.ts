@@ -2,8 +2,14 @@
 import { WebhookSignatureError } from './errors.ts'
 import { Webhooks, type WebhookEvent } from './generated/operations.gen.ts'
 
-/** The headers of a request: those of `fetch`, or those of Node's `http`, Express or Fastify. */
-export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>
+/**
+ * The headers of a request: those of `fetch`, those of Node's `http`, Express or Fastify, or pairs of names and values, such as
+ * a Map.
+ */
+export type WebhookHeaders =
+  | Headers
+  | Record<string, string | string[] | undefined>
+  | Iterable<readonly [string, string | string[] | undefined]>
 
 export interface UnwrapOptions {
   /** How far `webhook-timestamp` may be from the clock of this machine, in seconds. Default: 300. */
@@ -56,22 +62,30 @@ export class WebhooksWithUnwrap extends Webhooks {
 }
 
 function readHeader(headers: WebhookHeaders, name: string): string {
-  const value = isHeaders(headers) ? headers.get(name) : [findHeader(headers, name)].flat()[0]
+  const value = readValue(headers, name)
   if (!value) throw new WebhookSignatureError(`${name}: the header is missing`)
   return value
 }
 
-/** Gateways such as API Gateway keep the case of the names. */
-function findHeader(headers: Record<string, string | string[] | undefined>, name: string) {
-  return headers[name] ?? Object.entries(headers).find(([key, value]) => key.toLowerCase() === name && value)?.[1]
+/** The name in lower case is the usual one, but gateways such as API Gateway keep the case of the names. */
+function readValue(headers: WebhookHeaders, name: string): string | undefined {
+  if (isHeaders(headers)) {
+    const value = headers.get(name)
+    if (value) return [value].flat()[0]
+  }
+  const pairs = isPairs(headers) ? [...headers] : Object.entries(headers)
+  return pairs.flatMap(([key, value]) => (key.toLowerCase() === name && value ? [value].flat() : []))[0]
 }
+
+const isPairs = (headers: WebhookHeaders): headers is Iterable<readonly [string, string | string[] | undefined]> =>
+  Symbol.iterator in headers
 
 /** Not `instanceof`: the buffer of another realm, such as that of a test environment, has a class of its own. */
 const isArrayBuffer = (body: unknown): body is ArrayBuffer =>
   typeof body === 'object' && body !== null && Reflect.get(body, Symbol.toStringTag) === 'ArrayBuffer'
 
 /** Not `instanceof`: frameworks have a class of their own. */
-const isHeaders = (headers: WebhookHeaders): headers is Headers => typeof headers['get'] === 'function'
+const isHeaders = (headers: WebhookHeaders): headers is Headers => 'get' in headers && typeof headers.get === 'function'
 
 /** Throws a TypeError if the secret is not one, which is an error of the configuration and not of the request. */
 function importSecret(secret: string): Promise<CryptoKey> {

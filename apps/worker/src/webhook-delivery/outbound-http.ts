@@ -172,12 +172,17 @@ async function sendRequest(
     })
     const encoding = [response.headers['content-encoding']].flat().join(', ')
     const text = await readText(response.body)
-    const isPlain = encoding === '' || encoding.toLowerCase() === 'identity'
-    return { status: response.statusCode, body: isPlain ? text : `(compressed with ${encoding.slice(0, 100)})` }
+    const compression = compressions.test(encoding) ? encoding : text.startsWith(startOfGzip) ? 'gzip' : undefined
+    return { status: response.statusCode, body: compression ? `(compressed with ${compression.slice(0, 100)})` : text }
   } finally {
     clearTimeout(timer)
   }
 }
+
+/** The encodings of HTTP. Receivers also write a charset in this header, which changes nothing. */
+const compressions = /gzip|deflate|compress|\bbr\b|zstd|dcb|dcz|exi/i
+/** As it is read: the second byte of gzip is no UTF-8. A receiver may compress without saying so. */
+const startOfGzip = '\u001f\ufffd\b'
 
 /** Reads the first part of a body as text that PostgreSQL accepts. Leaving the loop closes the connection. */
 async function readText(body: AsyncIterable<Buffer>): Promise<string> {
@@ -207,6 +212,7 @@ function describeError(error: unknown, { connectTimeoutMs, requestTimeoutMs }: O
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.name === 'HTTPParserError')
     return `The response is not valid HTTP: ${error.message.replace(/^.* protocol \((.*)\)$/, '$1')}`
   if (nameErrors.has(code)) return `The hostname could not be resolved (${code})`
-  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return `The TLS certificate was rejected (${code})`
+  if (/^(?:ERR_SSL_|EPROTO)/.test(code)) return `The TLS handshake failed (${code}): the port may not speak HTTPS`
+  if (/CERT|TLS|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return `The TLS certificate was rejected (${code})`
   return `The connection failed${code && ` (${code})`}`
 }

@@ -68,6 +68,14 @@ describe('the DKIM record', () => {
     ['a revoked key', ['v=DKIM1; p='], 'is revoked'],
     ['a key that was cut off', [`v=DKIM1; p=${key.slice(0, 230)}`], 'is cut off after 230 of 392 characters'],
     ['quotes', [`"v=DKIM1; k=rsa; p=${key}"`], 'contains quotation marks'],
+    [
+      'typographic quotes',
+      [['“v=DKIM1; k=rsa; ', `p=${key.slice(0, 200)}`, `${key.slice(200)}”`]],
+      'contains quotation marks',
+    ],
+    ['quotes of HTML', [`&quot;v=DKIM1; k=rsa; p=${key}&quot;`], 'contains quotation marks'],
+    ['apostrophes', [`'v=DKIM1; k=rsa; p=${key}'`], 'contains quotation marks'],
+    ['signs of a zone file', [`v=DKIM1\\; k=rsa\\; p=${key}`], 'contains backslashes'],
     ['a quote within it', [`v=DKIM1; k=rsa; p=${key.slice(0, 200)}" "${key.slice(200)}`], 'contains quotation marks'],
     ['another type', [`v=DKIM1; k=ed25519; p=${key}`], 'has the type "ed25519" instead of rsa'],
     ['old hashes', [`v=DKIM1; h=sha1; p=${key}`], 'without sha256'],
@@ -126,6 +134,8 @@ describe('the DMARC record', () => {
     [['v=DMARC1; p=none', 'v=DMARC1; p=reject'], 'There are 2 DMARC records'],
     [['v=DMARC1'], 'it needs p=none, p=quarantine or p=reject'],
     [['hello'], 'not a DMARC record'],
+    [['"v=DMARC1; p=none"'], 'contains quotation marks'],
+    [['v=DMARC1\\; p=none'], 'contains backslashes'],
   ])('%j has a problem', async (records, problem) => {
     server.setTextRecords(dmarc.name, ...records)
     expect(await check(dmarc)).toMatchObject({ status: 'FAILED', problem: expect.stringContaining(problem) })

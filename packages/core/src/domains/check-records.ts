@@ -52,10 +52,13 @@ async function checkDkim(dns: DnsReader, record: ExpectedRecord, domain: string)
   return problem === undefined ? verified : wrong(`The key at ${name} ${problem}. Publish ${value}`)
 }
 
-/** Quotation marks are of the file format of a zone. Entered in a form, they become a part of the value. */
-const isQuoted = (text: string) => text.includes('"')
+/**
+ * Quotation marks and backslashes are of the file format of a zone, and programs for texts set typographic marks. Entered in a
+ * form, they become a part of the value.
+ */
+const isQuoted = (text: string) => /["\\\u2018-\u201f\u00ab\u00bb]|^['`]|&quot;/.test(text)
 const describeQuotes = (name: string, text: string, value: string) =>
-  `The TXT record at ${name} contains quotation marks: ${quote(text)}. Enter the value without them: ${value}`
+  `The TXT record at ${name} contains ${text.includes('\\') ? 'backslashes' : 'quotation marks'}: ${quote(text)}. Enter the value without them: ${value}`
 
 /** The tags of a record such as `v=DKIM1; k=rsa; p=…` (RFC 6376 §3.2). Values without whitespace. */
 function parseTags(text: string): Map<string, string> {

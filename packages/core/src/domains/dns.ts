@@ -30,7 +30,8 @@ export function createDnsReader(servers?: readonly string[], { deadlineMs = Infi
   return {
     async readTexts(name) {
       const records = await query(resolver.resolveTxt(name), [])
-      return records.map((strings) => strings.join(''))
+      // Node decodes the bytes as Latin-1.
+      return records.map((strings) => Buffer.from(strings.join(''), 'latin1').toString())
     },
     async readAlias(name) {
       const [target] = await query(resolver.resolveCname(name), [])

@@ -84,7 +84,9 @@ function toRecord(name: string, type: number, value: Buffer): Buffer {
 /** Encodes a text as pieces of at most 255 bytes, each prefixed with its length. */
 function encodeText(record: TextRecord): Buffer {
   const pieces = typeof record === 'string' ? (record.match(/.{1,255}/gs) ?? ['']) : record
-  return Buffer.concat(pieces.flatMap((piece) => [Buffer.from([piece.length]), Buffer.from(piece)]))
+  return Buffer.concat(
+    pieces.map((piece) => Buffer.from(piece)).flatMap((piece) => [Buffer.from([piece.length]), piece]),
+  )
 }
 
 const encodeExchange = (host: string) => Buffer.concat([Buffer.from([0, 10]), encodeName(host)])

@@ -19,9 +19,19 @@ function textOf(html: string): string {
 
 test('the padding of a preview text is left out, and letters stay joined', () => {
   const preview = (padding: string) => `<div style="display:none">Preview ${padding.repeat(60)}</div><p>Hello</p>`
-  for (const padding of ['&#847;&zwnj;&nbsp;', '&zwnj;&nbsp;', '&#8203;', '&shy; ', '&#8199;&#65279;']) {
-    expect(textOf(preview(padding))).toMatch(/^Preview\s+Hello$/)
-  }
+  const known = ['&#847;&zwnj;&nbsp;', '&zwnj;&nbsp;', '&#8203;', '&shy; ', '&#8199;&#65279;', '&ZeroWidthSpace;']
+  // Braille and Hangul fillers, spaces alone, a variation selector, and those of the editors of Mailchimp and Litmus.
+  const others = [
+    '&#10240;',
+    '&#12644;',
+    '&nbsp;',
+    '&#8202;&#8203;',
+    '\ufe0f',
+    '&#x200B;&#x2060;',
+    '&zwnj; &#8199; &shy;',
+  ]
+  for (const padding of [...known, ...others]) expect(textOf(preview(padding))).toMatch(/^Preview\s+Hello$/)
+  expect(textOf('<p>❤\ufe0f❤\ufe0f❤\ufe0f a&nbsp;&nbsp;b</p>')).toBe('❤\ufe0f❤\ufe0f❤\ufe0f a\u00a0\u00a0b')
   const joined = 'می\u200cخواهم 👨\u200d👩\u200d👧'
   expect(textOf(`<p>${joined}</p>`)).toBe(joined)
 })

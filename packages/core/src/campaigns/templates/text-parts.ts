@@ -45,9 +45,12 @@ const htmlToText = compile({
   selectors: [...headings, ...tables, { selector: 'img', format: 'image' }, links],
 })
 
-/** Three invisible characters in a row pad a preview text, so that mail clients show nothing after it. One joins letters. */
+/**
+ * Three invisible characters in a row pad a preview text, so that mail clients show nothing after it, and so do ten spaces that
+ * HTML does not join. One joins letters.
+ */
 const padding =
-  /(?:[^\S\n]*(?:\u034f|\u17b4|\u17b5|[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2060-\u2064\ufeff])){3,}[^\S\n]*/g
+  /(?:[^\S\n]*(?:\u034f|\u17b4|\u17b5|\ufe0f|[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2060-\u2064\u2800\u3164\uffa0\ufeff])){3,}[^\S\n]*|(?:[\u00a0\u2000-\u200a\u202f\u205f\u3000] ?){10,}/g
 const convert = (html: string) => htmlToText(html).replace(padding, '').replace(/^\n+/, '')
 
 const { escape } = filters as unknown as { escape: (this: unknown, value: unknown) => string }
