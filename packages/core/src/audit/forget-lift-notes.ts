@@ -12,8 +12,11 @@ export async function forgetLiftNotes(
   { contactIds, emails }: { contactIds: readonly ContactId[]; emails: readonly string[] },
 ): Promise<void> {
   const { details } = auditEntries
-  const note = sql`lower(${details}->>'note')`
-  const containsAddress = emails.map((email) => sql`position(${email.toLowerCase()} in ${note}) > 0`)
+  // Turkish collations lower `INFO@` to other letters, and "C" none beyond ASCII.
+  const notes = [sql`lower(${details}->>'note')`, sql`lower((${details}->>'note') collate "C")`]
+  const containsAddress = emails.flatMap((email) =>
+    notes.map((note) => sql`position(${email.toLowerCase()} in ${note}) > 0`),
+  )
   const isOfPerson = or(inArray(sql`${details}->>'contactId'`, [...contactIds]), ...containsAddress)
   await ctx.db
     .update(auditEntries)

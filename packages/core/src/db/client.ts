@@ -115,8 +115,14 @@ export async function isBehindPooler(client: pg.ClientBase): Promise<boolean> {
 
 const connectionsBehindPooler = new WeakSet<pg.ClientBase>()
 
-/** How values are written as text, whatever the database or the role has as default. */
-export const formats = { DateStyle: 'ISO, MDY', IntervalStyle: 'postgres', TimeZone: 'UTC' } as const
+/** How values are written as text and read, whatever the database or the role has as default. */
+export const formats = {
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  TimeZone: 'UTC',
+  array_nulls: 'on',
+  bytea_output: 'hex',
+} as const
 
 /** Behind a pooler it sets nothing: server connections are shared, so the settings would apply to other clients. */
 async function prepareConnection(client: pg.ClientBase, settings: Record<string, string> = {}): Promise<void> {

@@ -5,6 +5,9 @@ import { createContact } from '../contacts/create-contact.ts'
 import type { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { findContactByEmail } from '../contacts/find-contact.ts'
+import { audit } from '../audit/audit.ts'
+import { forgetLiftNotes } from '../audit/forget-lift-notes.ts'
+import { findTraces } from '../operations/contacts/find-traces.ts'
 import { openDatabase } from './client.ts'
 import { migrate } from './migrate.ts'
 
@@ -28,6 +31,8 @@ test.each([
   ['tr-TR', icu('tr-TR')],
   ['az', icu('az')],
   ['de-DE', icu('de-DE')],
+  ['lt', icu('lt')],
+  ['tr-CY without case and accents', icu('tr-CY-u-ks-level1')],
 ])('an address is one contact in any case, with the collation %s', async (_, options) => {
   const { db } = await create(options)
   const ctx = await createTestCtx(db)
@@ -60,8 +65,23 @@ test.each([
     expect(await find({ filter: { all: [{ field: 'company', contains }] } })).toEqual([id])
 })
 
-test('moments are the same whatever the date style and the time zone of the database', async () => {
-  const settings = ["datestyle to 'German'", "timezone to 'America/St_Johns'", "intervalstyle to 'sql_standard'"]
+test('an address in capitals is erased from notes, and found, with a Turkish collation', async () => {
+  const { db, url } = await create(icu('tr-TR'))
+  const ctx = await createTestCtx(db)
+  const note = 'INFO@EXAMPLE.COM called'
+  await audit(ctx, 'suppression.lifted', { note })
+  const count = async () => (await findTraces(url, ['info@example.com'])).traces.length
+  expect(await count()).toBe(1)
+  await forgetLiftNotes(ctx, { contactIds: [], emails: ['info@example.com'] })
+  expect(await count()).toBe(0)
+})
+
+test.each([
+  [["datestyle to 'German'", "timezone to 'America/St_Johns'", "intervalstyle to 'sql_standard'"]],
+  [["datestyle to 'SQL, DMY'", "timezone to 'Asia/Kathmandu'", "intervalstyle to 'postgres_verbose'"]],
+  [["datestyle to 'Postgres, YMD'", "timezone to '+05:45'", "intervalstyle to 'iso_8601'"]],
+  [["bytea_output to 'escape'", 'extra_float_digits to -15', 'array_nulls to off', 'quote_all_identifiers to on']],
+])('moments are the same whatever the database sets: %s', async (settings) => {
   const { url } = await create("template template0 encoding 'UTF8'", settings)
   const database = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
   const ctx = await createTestCtx(database.db)

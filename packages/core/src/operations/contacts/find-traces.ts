@@ -60,7 +60,11 @@ async function searchTables($client: pg.ClientBase, patterns: readonly string[])
     const counts = columns.map(({ column, isBinary }) => {
       const name = sql.identifier(column)
       const content = isBinary ? sql`encode(${name}, 'escape')` : sql`${name}::text`
-      return sql`count(*) filter (where lower(${content}) like any(${sql.param(patterns)}::text[]))`
+      // Turkish collations lower `INFO@` to other letters, and "C" none beyond ASCII.
+      const isFound = [sql`lower(${content})`, sql`lower((${content}) collate "C")`].map(
+        (text) => sql`${text} like any(${sql.param(patterns)}::text[])`,
+      )
+      return sql`count(*) filter (where ${sql.join(isFound, sql` or `)})`
     })
     const query = sql`select array[${sql.join(counts, sql`, `)}]::text[] as counts from ${toIdentifier(table)}`
     const [counted] = await countTraces({ $client }, query)
