@@ -15,6 +15,7 @@ const emptyPanels: Record<string, string> = {
   'Newest backup': 'no backup was made',
   'Failed requests by route': 'no request fails with 5xx',
   'Emails not sent': 'the mail server accepts every email',
+  'Workspaces with the highest rates': 'no workspace sent 500 emails',
 }
 
 /** Parts of selectors without series, and why. */

@@ -22,10 +22,15 @@ async function sendTestCampaign(domain: string, counts: { sent: number; bounced:
   return id
 }
 
-async function readRates() {
+async function readSamples(name: string) {
   const registry = createRegistry()
   registerMailRateMetrics(registry, database.db)
-  const { values = [] } = (await registry.getSingleMetric('rapport_worst_mail_rate')?.get()) ?? {}
+  const { values = [] } = (await registry.getSingleMetric(`rapport_${name}`)?.get()) ?? {}
+  return values
+}
+
+async function readRates() {
+  const values = await readSamples('worst_mail_rate')
   return Object.fromEntries(values.map(({ labels, value }) => [`${labels['by']} ${labels['kind']}`, value]))
 }
 
@@ -67,4 +72,13 @@ test('shows the highest rates of the emails of a template, each by itself', asyn
   expect(await readRates()).toEqual({ ...none, 'template bounced': 0.01, 'template complained': 0.004 })
   await database.db.execute(sql`update emails set created_at = now() - interval '8 days'`)
   expect(await readRates()).toEqual(none)
+})
+
+test('names the worst twenty workspaces of each kind, and none without a rate', async () => {
+  for (let bounced = 0; bounced <= 21; bounced++)
+    await sendTestCampaign('many.example', { sent: 1_000, bounced, complained: 0 })
+  const samples = await readSamples('workspace_mail_rate')
+  expect(samples.map(({ value }) => value)).toEqual(Array.from({ length: 20 }, (_, index) => (21 - index) / 1_000))
+  for (const { labels } of samples)
+    expect(labels).toEqual({ kind: 'bounced', name: expect.any(String), workspace: expect.stringMatching(/^wsp_/) })
 })

@@ -3,8 +3,10 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, emails, templates, workspaces } from '../../db/schema/index.ts'
+import type { WorkspaceId } from '../../kernel/ids.ts'
 import { createGauge } from '../../runtime/metrics.ts'
 import { cacheResult } from './work-metrics.ts'
+import { minMailsOfRate } from './workspace-figures.ts'
 
 const kinds = ['bounced', 'complained'] as const
 
@@ -15,17 +17,15 @@ interface Sender {
 }
 
 interface CampaignSender extends Sender {
-  workspace: string
+  workspace: WorkspaceId
+  name: string
   /** The domain of the sender. Empty for MAIL_FROM. */
   domain: string
 }
 
-/** Below this number, a single report would be a high rate. */
-const minMails = 500
-
 /**
  * Registers gauges of the highest rates of what was sent in the last seven days: campaigns by workspace and by domain, and
- * emails to one person by template. They name none of these, which would multiply the series.
+ * emails to one person by template. Only the worst twenty workspaces are named: each name is a series of its own.
  */
 export function registerMailRateMetrics(registry: Registry, db: Db): void {
   const read = cacheResult(async () => {
@@ -42,18 +42,38 @@ export function registerMailRateMetrics(registry: Registry, db: Db): void {
     labelNames: ['by', 'kind'],
     read: async () =>
       Object.entries(await read()).flatMap(([by, groups]) =>
-        kinds.map((kind) => ({ labels: { by, kind }, value: findWorstRate(groups, kind) })),
+        kinds.map((kind) => ({
+          labels: { by, kind },
+          value: Math.max(0, ...groups.map((one) => findRate(one, kind))),
+        })),
       ),
+  })
+  createGauge(registry, {
+    name: 'workspace_mail_rate',
+    help: 'Rates of hard bounces and of complaints in the campaigns of 7 days, of the worst twenty workspaces of each kind',
+    labelNames: ['workspace', 'name', 'kind'],
+    read: async () => {
+      const { workspace: groups } = await read()
+      return kinds.flatMap((kind) => listWorst(groups, kind))
+    },
   })
 }
 
-function findWorstRate(groups: readonly (readonly Sender[])[], kind: (typeof kinds)[number]): number {
-  const rates = groups.map((group) => {
-    const sum = (count: (sender: Sender) => number) => group.reduce((total, sender) => total + count(sender), 0)
-    const mails = sum((sender) => sender.mails)
-    return mails < minMails ? 0 : sum((sender) => sender[kind]) / mails
+const namedWorkspaces = 20
+
+function listWorst(groups: readonly CampaignSender[][], kind: (typeof kinds)[number]) {
+  const samples = groups.flatMap((senders) => {
+    const { workspace = '', name = '' } = senders[0] ?? {}
+    return { labels: { workspace, name, kind }, value: findRate(senders, kind) }
   })
-  return Math.max(0, ...rates)
+  const rated = samples.filter(({ value }) => value > 0)
+  return rated.toSorted((one, other) => other.value - one.value).slice(0, namedWorkspaces)
+}
+
+function findRate(senders: readonly Sender[], kind: (typeof kinds)[number]): number {
+  const sum = (count: (sender: Sender) => number) => senders.reduce((total, sender) => total + count(sender), 0)
+  const mails = sum((sender) => sender.mails)
+  return mails < minMailsOfRate ? 0 : sum((sender) => sender[kind]) / mails
 }
 
 const domain = sql<string>`lower(split_part(coalesce(${campaigns.fromEmail}, ${workspaces.fromEmail}, ''), '@', 2) collate "C")`
@@ -64,6 +84,7 @@ async function listSenders(db: Db): Promise<CampaignSender[]> {
   return await db
     .select({
       workspace: campaigns.workspaceId,
+      name: workspaces.name,
       domain,
       mails: sql<number>`sum(${sent} + ${failed})::int`,
       bounced: sql<number>`sum(${bounced})::int`,
@@ -76,7 +97,7 @@ async function listSenders(db: Db): Promise<CampaignSender[]> {
       and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
     )
     .where(sql`${campaigns.sentAt} > now() - interval '7 days'`)
-    .groupBy(campaigns.workspaceId, domain)
+    .groupBy(campaigns.workspaceId, workspaces.name, domain)
 }
 
 /** By template: those of which at least one email was accepted in the last seven days. */

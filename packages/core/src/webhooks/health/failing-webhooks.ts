@@ -3,7 +3,7 @@
  * found without locks. Each webhook is then changed in its own transaction, which locks the row and checks the
  * condition again, so that only one of two concurrent workers changes it.
  */
-import { and, eq, gte, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, count, eq, gte, isNull, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
 import type { Db } from '../../db/client.ts'
 import { webhookHealth, webhooks } from '../../db/schema/index.ts'
@@ -63,6 +63,16 @@ export interface FailingWebhookState {
   lastError: string | null
   /** Null if the webhook is not paused. */
   pausedUntil: string | null
+}
+
+/** Counts what `countFailingWebhooks` counts, for each workspace that has some. */
+export async function countFailingByWorkspace(db: Db): Promise<{ workspaceId: WorkspaceId; count: number }[]> {
+  return await db
+    .select({ workspaceId: webhooks.workspaceId, count: count() })
+    .from(webhookHealth)
+    .innerJoin(webhooks, isHealthOfWebhook)
+    .where(isFailing)
+    .groupBy(webhooks.workspaceId)
 }
 
 /** Lists the webhooks that `countFailingWebhooks` counts, of one workspace or of all. Longest failing first. */

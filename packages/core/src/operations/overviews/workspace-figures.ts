@@ -1,0 +1,196 @@
+/** What an operator compares of all workspaces: their size, what they send, and what waits or fails. */
+import { and, asc, count, eq, isNull, max, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { campaignBatches, campaigns, contacts, deliveries, emails, work, workspaces } from '../../db/schema/index.ts'
+import type { CampaignId, WorkspaceId } from '../../kernel/ids.ts'
+import type { Timestamp } from '../../kernel/validation.ts'
+import { countFailingByWorkspace } from '../../webhooks/health/failing-webhooks.ts'
+import { isNoDrain } from '../../work/kinds.ts'
+import type { Workspace } from '../../workspaces/workspaces.schema.ts'
+
+export interface WorkspaceFigures extends Pick<Workspace, 'id' | 'name' | 'suspendedAt' | 'createdAt'> {
+  contacts: number
+  /** Of the last 30 days: emails of campaigns and to one person that a mail server accepted or rejected. */
+  mails: number
+  /** The share of `mails` whose address does not exist. Null without mails. */
+  hardBounceRate: number | null
+  /** The share of `mails` that was reported as spam. Null without mails. */
+  complaintRate: number | null
+  /** The highest rate of a campaign with 500 mails or more in these 30 days. Null without one. */
+  worstHardBounceRate: number | null
+  worstHardBounceCampaignId: CampaignId | null
+  worstComplaintRate: number | null
+  worstComplaintCampaignId: CampaignId | null
+  /** Enabled webhooks whose attempts have all failed for an hour or longer. */
+  failingWebhooks: number
+  /** Emails, imports and other work that is not done, and PENDING deliveries. */
+  pendingWork: number
+  /** When a campaign was last sent, or an email to one person ended. */
+  lastSentAt: Timestamp | null
+}
+
+/** Below this number, a single report would be a high rate. */
+export const minMailsOfRate = 500
+
+/**
+ * Lists all workspaces of the installation with their figures, oldest first. What campaigns sent is read from the counters
+ * of their batches, so it stays right when contacts are merged or erased, and ten million recipients are ten thousand rows.
+ */
+export async function listWorkspaceFigures(db: Db): Promise<WorkspaceFigures[]> {
+  // One statement after the other: the operator's question takes one connection of a pool in use.
+  const listed = await listWorkspaces(db)
+  const contactCounts = toCounts(await countContacts(db))
+  const failing = toCounts(await countFailingByWorkspace(db))
+  const waiting = toCounts(await countWork(db))
+  const pending = toCounts(await countDeliveries(db))
+  const sentCampaigns = Map.groupBy(await listSentCampaigns(db), ({ workspaceId }) => workspaceId)
+  const sentEmails = new Map((await sumEmails(db)).map((row) => [row.workspaceId, row]))
+  const lastCampaigns = new Map((await listLastCampaigns(db)).map((row) => [row.workspaceId, row.lastSentAt]))
+  return listed.map((workspace) => {
+    const { id } = workspace
+    const ofCampaigns = sentCampaigns.get(id) ?? []
+    const ofEmails = sentEmails.get(id)
+    const all = [...ofCampaigns, ...(ofEmails ? [ofEmails] : [])]
+    const mails = sum(all, 'mails')
+    const [bouncing, reported] = [findWorst(ofCampaigns, 'bounced'), findWorst(ofCampaigns, 'complained')]
+    return {
+      ...workspace,
+      contacts: contactCounts.get(id) ?? 0,
+      mails,
+      hardBounceRate: mails > 0 ? sum(all, 'bounced') / mails : null,
+      complaintRate: mails > 0 ? sum(all, 'complained') / mails : null,
+      worstHardBounceRate: bouncing ? bouncing.bounced / bouncing.mails : null,
+      worstHardBounceCampaignId: bouncing?.campaignId ?? null,
+      worstComplaintRate: reported ? reported.complained / reported.mails : null,
+      worstComplaintCampaignId: reported?.campaignId ?? null,
+      failingWebhooks: failing.get(id) ?? 0,
+      pendingWork: (waiting.get(id) ?? 0) + (pending.get(id) ?? 0),
+      lastSentAt: latest(lastCampaigns.get(id) ?? null, ofEmails?.lastSentAt ?? null),
+    }
+  })
+}
+
+export const sortFields = [
+  'createdAt',
+  'name',
+  'contacts',
+  'mails',
+  'hardBounceRate',
+  'complaintRate',
+  'worstHardBounceRate',
+  'worstComplaintRate',
+  'failingWebhooks',
+  'pendingWork',
+  'lastSentAt',
+] as const satisfies readonly (keyof WorkspaceFigures)[]
+export type SortField = (typeof sortFields)[number]
+
+/** Sorts names and times of creation upward, and all others from the highest to the lowest, those without a value last. */
+export function sortFigures(figures: readonly WorkspaceFigures[], by: SortField): WorkspaceFigures[] {
+  if (by === 'createdAt') return [...figures]
+  if (by === 'name') return figures.toSorted((one, other) => one.name.localeCompare(other.name, 'en'))
+  const valueOf = (one: WorkspaceFigures) => (by === 'lastSentAt' ? Date.parse(one.lastSentAt ?? '') : one[by]) ?? NaN
+  return figures.toSorted((one, other) => {
+    const [a, b] = [valueOf(one), valueOf(other)]
+    return Number.isNaN(a) || Number.isNaN(b) ? Number(Number.isNaN(a)) - Number(Number.isNaN(b)) : b - a
+  })
+}
+
+interface Sent {
+  mails: number
+  bounced: number
+  complained: number
+}
+
+const sum = (rows: readonly Sent[], field: keyof Sent) => rows.reduce((total, row) => total + row[field], 0)
+
+function findWorst<Row extends Sent>(rows: readonly Row[], kind: 'bounced' | 'complained'): Row | undefined {
+  const rated = rows.filter(({ mails }) => mails >= minMailsOfRate)
+  return rated.toSorted((one, other) => other[kind] / other.mails - one[kind] / one.mails)[0]
+}
+
+const latest = (one: Timestamp | null, other: Timestamp | null) =>
+  one !== null && (other === null || one > other) ? one : other
+
+const toCounts = (rows: readonly { workspaceId: WorkspaceId; count: number }[]) =>
+  new Map(rows.map(({ workspaceId, count }) => [workspaceId, count]))
+
+async function listWorkspaces(db: Db) {
+  return await db
+    .select({
+      id: workspaces.id,
+      name: workspaces.name,
+      suspendedAt: workspaces.suspendedAt,
+      createdAt: workspaces.createdAt,
+    })
+    .from(workspaces)
+    .where(isNull(workspaces.deletedAt))
+    .orderBy(asc(workspaces.createdAt), asc(workspaces.id))
+}
+
+async function countContacts(db: Db) {
+  return await db
+    .select({ workspaceId: contacts.workspaceId, count: count() })
+    .from(contacts)
+    .groupBy(contacts.workspaceId)
+}
+
+async function countWork(db: Db) {
+  return await db
+    .select({ workspaceId: work.workspaceId, count: count() })
+    .from(work)
+    .where(isNoDrain)
+    .groupBy(work.workspaceId)
+}
+
+async function countDeliveries(db: Db) {
+  return await db
+    .select({ workspaceId: deliveries.workspaceId, count: count() })
+    .from(deliveries)
+    .where(eq(deliveries.status, 'PENDING'))
+    .groupBy(deliveries.workspaceId)
+}
+
+const monthAgo = sql`now() - interval '30 days'`
+
+async function listSentCampaigns(db: Db) {
+  const { sent, failed, bounced, complained } = campaignBatches
+  return await db
+    .select({
+      workspaceId: campaigns.workspaceId,
+      campaignId: campaigns.id,
+      mails: sql<number>`sum(${sent} + ${failed})::int`,
+      bounced: sql<number>`sum(${bounced})::int`,
+      complained: sql<number>`sum(${complained})::int`,
+    })
+    .from(campaigns)
+    .innerJoin(
+      campaignBatches,
+      and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
+    )
+    .where(sql`${campaigns.sentAt} > ${monthAgo}`)
+    .groupBy(campaigns.workspaceId, campaigns.id)
+}
+
+async function listLastCampaigns(db: Db) {
+  return await db
+    .select({ workspaceId: campaigns.workspaceId, lastSentAt: max(campaigns.sentAt) })
+    .from(campaigns)
+    .groupBy(campaigns.workspaceId)
+}
+
+async function sumEmails(db: Db) {
+  const isRecent = sql`${emails.createdAt} > ${monthAgo}`
+  return await db
+    .select({
+      workspaceId: emails.workspaceId,
+      mails: sql<number>`count(*) filter (where ${isRecent} and ${emails.status} in ('SENT', 'FAILED', 'INTERRUPTED'))::int`,
+      bounced: sql<number>`count(*) filter (where ${isRecent} and ${emails.bounceClass} = 'HARD')::int`,
+      complained: sql<number>`count(*) filter (where ${isRecent} and ${emails.complainedAt} is not null)::int`,
+      lastSentAt: sql<Timestamp | null>`max(${emails.endedAt}) filter (where ${emails.status} = 'SENT')`.mapWith(
+        emails.endedAt,
+      ),
+    })
+    .from(emails)
+    .groupBy(emails.workspaceId)
+}
