@@ -201,9 +201,11 @@ CREATE TABLE "workspaces" (
 	"tracking_without_consent" text DEFAULT 'ANONYMOUS' NOT NULL,
 	"quotas" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"suspended_at" timestamp (3) with time zone,
+	"creation_key" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"deleted_at" timestamp (3) with time zone,
+	CONSTRAINT "workspaces_creation_key" UNIQUE("creation_key"),
 	CONSTRAINT "workspaces_tracking_check" CHECK ("workspaces"."tracking_without_consent" in ('OFF', 'ANONYMOUS', 'PERSON'))
 );
 --> statement-breakpoint

@@ -111,7 +111,8 @@ test('workspace invite emails an invite, which the audit log records', async () 
   expect((await listAuditEntries(ctx, { limit: 1, sort: '-createdAt' })).data).toMatchObject([
     { action: 'invite.created', actor: { kind: 'system', id: null }, details: { role: 'OWNER' } },
   ])
-  await expect(run(...words)).rejects.toThrow('This address already has an invite')
+  expect((await run(...words)).stdout).toBe(stdout)
+  await expect(run(...words.slice(0, -1), 'ADMIN')).rejects.toThrow('This address already has an invite')
 })
 
 test.each([
@@ -129,4 +130,19 @@ test.each([
     code: 'not_found',
     message: `Workspace ${unknown} not found. "rapport workspace list" lists the ids.`,
   })
+})
+
+test('workspace create with the same key prints the workspace that it created', async () => {
+  const words = [
+    'workspace',
+    'create',
+    '--name',
+    'Looms',
+    '--owner-email',
+    'own@example.com',
+    '--idempotency-key',
+    'c-7',
+  ]
+  const { stdout } = await run(...words)
+  expect((await run(...words)).stdout).toBe(stdout)
 })

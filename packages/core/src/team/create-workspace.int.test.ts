@@ -7,6 +7,7 @@ import { workspaces } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
 import { testSettings, readMailedToken, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
 import { createWorkspaceAndInviteOwner } from './create-workspace.ts'
 import { acceptInvite, listInvites } from './invites.ts'
 
@@ -58,4 +59,23 @@ test('an invite survives a change of SECRET_KEY before its email is rendered', a
   await acceptInvite(changed, { token: await readMailedToken(changed, 'mary@example.com'), password, name: '' })
   const session = await logIn(base, { email: 'mary@example.com', password })
   expect(session.workspace.name).toBe('Mills')
+})
+
+test('with the same key, one workspace and one invite, also at once', async () => {
+  const create = () =>
+    createWorkspaceAndInviteOwner(base, {
+      name: 'Presses',
+      ownerEmail: 'johannes@example.com',
+      idempotencyKey: 'client-1',
+    })
+  const created = await Promise.all([create(), create(), create()])
+  const { id } = created[0].workspace
+  expect(created.map(({ workspace, invite }) => [workspace.id, invite?.email])).toEqual(
+    created.map(() => [id, 'johannes@example.com']),
+  )
+  await accept('johannes@example.com')
+  expect(await create()).toMatchObject({ workspace: { id }, invite: null })
+  const ctx = { ...base, workspaceId: id, actor: { kind: 'system' } as const }
+  await deleteWorkspace(ctx, { name: 'Presses' })
+  await expect(create()).rejects.toThrow(`${id} was created with this key, and deleted`)
 })

@@ -1,23 +1,47 @@
+import { and, eq } from 'drizzle-orm'
 import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { audit } from '../audit/audit.ts'
-import { createWorkspace } from '../workspaces/workspaces.ts'
+import { lockName } from '../db/statements/advisory-locks.ts'
+import { invites, workspaces } from '../db/schema/index.ts'
+import { conflict } from '../kernel/errors.ts'
+import { createWorkspace, toWorkspace } from '../workspaces/workspaces.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
-import { createInvite } from './invites.ts'
+import { createInvite, toInvite } from './invites.ts'
 import type { CreateWorkspaceInput, Invite } from './team.schema.ts'
 import type { Workspace } from '../workspaces/workspaces.schema.ts'
 
+export interface CreatedWorkspace {
+  workspace: Workspace
+  /** Null if the workspace was created before with the same key, and its owner has accepted the invite. */
+  invite: Invite | null
+}
+
 /**
  * Creates a workspace for an operator and emails an invite to its future OWNER. Only the owner of the email address can
- * accept the invite, with a new or an existing account.
+ * accept the invite, with a new or an existing account. With the `idempotencyKey` of a former call, returns the workspace
+ * of that call as it is now. Throws `wrong_state` if it was deleted meanwhile.
  */
 export function createWorkspaceAndInviteOwner(
   base: BaseCtx,
-  { name, ownerEmail }: CreateWorkspaceInput,
-): Promise<{ workspace: Workspace; invite: Invite }> {
+  { name, ownerEmail, idempotencyKey }: CreateWorkspaceInput,
+): Promise<CreatedWorkspace> {
   return inAccountTransaction(base, async (base) => {
-    const workspace = await createWorkspace(base.db, name)
+    const known = idempotencyKey === undefined ? undefined : await findCreated(base, idempotencyKey)
+    if (known) return known
+    const workspace = await createWorkspace(base.db, name, idempotencyKey)
     const ctx: Ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'system' } }
     await audit(ctx, 'workspace.created', { subjectId: workspace.id, name, ownerEmail })
     return { workspace, invite: await createInvite(ctx, { email: ownerEmail, role: 'OWNER' }) }
   })
+}
+
+/** A concurrent call with the same key waits until this transaction ends. */
+async function findCreated({ db }: BaseCtx, key: string): Promise<CreatedWorkspace | undefined> {
+  await lockName(db, `workspace of ${key}`)
+  const [row] = await db.select().from(workspaces).where(eq(workspaces.creationKey, key))
+  if (!row) return undefined
+  if (row.deletedAt) throw conflict('wrong_state', `${row.id} was created with this key, and deleted: use another key`)
+  const isOfOwner = and(eq(invites.workspaceId, row.id), eq(invites.role, 'OWNER'))
+  const [invite] = await db.select().from(invites).where(isOfOwner).orderBy(invites.createdAt).limit(1)
+  return { workspace: toWorkspace(row), invite: invite ? toInvite(invite) : null }
 }

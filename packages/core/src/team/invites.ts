@@ -275,7 +275,7 @@ function toTokenSeed({ id, resends }: Pick<InviteRow, 'id' | 'resends'>): string
   return resends === 0 ? id : `${id} ${resends}`
 }
 
-function toInvite(row: InviteRow): Invite {
+export function toInvite(row: InviteRow): Invite {
   return {
     id: row.id,
     email: row.email,

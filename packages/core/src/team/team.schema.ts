@@ -91,5 +91,9 @@ export const MemberChange = z
   .meta({ id: 'MemberUpdate', description: 'The new role of a member.', examples: [{ role: 'ADMIN' }] })
 export type MemberChange = z.output<typeof MemberChange>
 
-export const CreateWorkspaceInput = z.strictObject({ name: SingleLine(200, 1), ownerEmail: Email })
+export const CreateWorkspaceInput = z.strictObject({
+  name: SingleLine(200, 1),
+  ownerEmail: Email,
+  idempotencyKey: SingleLine(255, 1).optional(),
+})
 export type CreateWorkspaceInput = z.output<typeof CreateWorkspaceInput>

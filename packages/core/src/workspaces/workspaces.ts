@@ -8,10 +8,10 @@ import { workspaces } from '../db/schema/index.ts'
 import type { Workspace } from './workspaces.schema.ts'
 
 /** Creates a workspace with the default pipeline and without members. */
-export async function createWorkspace(db: Db, name: string): Promise<Workspace> {
+export async function createWorkspace(db: Db, name: string, creationKey?: string): Promise<Workspace> {
   const [row] = await db
     .insert(workspaces)
-    .values({ id: newId('wsp'), name })
+    .values({ id: newId('wsp'), name, creationKey })
     .returning()
   if (!row) throw new Error('INSERT … RETURNING returned nothing')
   await createDefaultPipeline({ db, workspaceId: row.id })

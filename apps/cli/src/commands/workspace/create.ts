@@ -1,16 +1,19 @@
 import { createWorkspaceAndInviteOwner } from '@rapport/core/team/create-workspace.ts'
-import { CreateWorkspaceInput } from '@rapport/core/team/team.schema.ts'
+import { CreateWorkspaceInput, type Invite } from '@rapport/core/team/team.schema.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { withOperator } from '../../database.ts'
 
-const { name, ownerEmail } = CreateWorkspaceInput.shape
+const { name, ownerEmail, idempotencyKey } = CreateWorkspaceInput.shape
 
 export const workspaceCreate = defineCommand({
   options: z.strictObject({
     name: name.meta(option('<text>', 'Name of the workspace')),
     'owner-email': ownerEmail.meta(
       option('<address>', 'Address that receives the invite; its recipient becomes the OWNER'),
+    ),
+    'idempotency-key': idempotencyKey.meta(
+      option('<text>', 'Your own name of this call: repeated, it prints the workspace that it created'),
     ),
     json: jsonFlag('Prints the workspace and the invite as JSON'),
   }),
@@ -19,13 +22,15 @@ export const workspaceCreate = defineCommand({
     'The owner needs no account yet: the invite links to a page that asks for a password. A worker sends the email.',
   ].join('\n'),
   async run(cli, options) {
-    const { name, 'owner-email': ownerEmail, json } = options
-    const created = await withOperator(cli, (base) => createWorkspaceAndInviteOwner(base, { name, ownerEmail }))
+    const { name, 'owner-email': ownerEmail, 'idempotency-key': idempotencyKey, json } = options
+    const created = await withOperator(cli, (base) =>
+      createWorkspaceAndInviteOwner(base, { name, ownerEmail, idempotencyKey }),
+    )
     const { workspace, invite } = created
     cli.terminal.print(json ? JSON.stringify(created) : workspace.id)
     cli.terminal.log(
       [
-        `Created "${workspace.name}". The invite for ${invite.email} is queued and expires ${invite.expiresAt}.`,
+        `Created "${workspace.name}". ${describeInvite(invite)}`,
         'To create an API key:',
         `  rapport key create --workspace ${workspace.id} --role ADMIN --name "First key"`,
       ].join('\n'),
@@ -33,3 +38,8 @@ export const workspaceCreate = defineCommand({
     return exitCodes.success
   },
 })
+
+const describeInvite = (invite: Invite | null) =>
+  invite
+    ? `The invite for ${invite.email} is queued and expires ${invite.expiresAt}.`
+    : 'Its owner has accepted the invite.'

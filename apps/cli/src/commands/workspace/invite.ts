@@ -1,5 +1,8 @@
-import { InviteInput } from '@rapport/core/team/team.schema.ts'
-import { createInvite } from '@rapport/core/team/invites.ts'
+import { type Invite, InviteInput } from '@rapport/core/team/team.schema.ts'
+import { createInvite, listInvites } from '@rapport/core/team/invites.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { readAllPages } from '@rapport/core/request/paging.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { withWorkspace } from '../../database.ts'
@@ -18,12 +21,26 @@ export const workspaceInvite = defineCommand({
   notes: [
     'Use it when an owner has lost the mailbox, so that "rapport user reset" does not help. Only the recipient of the',
     'email can accept the invite. A worker sends the email. The command connects to the database directly and is recorded',
-    'in the audit log of the workspace.',
+    'in the audit log of the workspace. Repeated, it prints the invite that waits, and sends nothing.',
   ].join('\n'),
   async run(cli, { workspace, email, role, json }) {
-    const invite = await withWorkspace(cli, workspace, (ctx) => createInvite(ctx, { email, role }))
+    const invite = await withWorkspace(cli, workspace, (ctx) => ensureInvite(ctx, { email, role }))
     cli.terminal.print(json ? JSON.stringify(invite) : invite.id)
     cli.terminal.log(`The invite for ${invite.email} is queued and expires ${invite.expiresAt}.`)
     return exitCodes.success
   },
 })
+
+/** Returns the invite of the address with this role, if there is one already. */
+async function ensureInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
+  try {
+    return await createInvite(ctx, input)
+  } catch (error) {
+    const invites = await readAllPages((page) => listInvites(ctx, { ...page, sort: 'createdAt' }))
+    const known = invites.find(({ email, role }) => isSame(email, input.email) && role === input.role)
+    if (!known || !(error instanceof AppError && error.code === 'already_exists')) throw error
+    return known
+  }
+}
+
+const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()

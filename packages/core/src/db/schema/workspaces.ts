@@ -27,6 +27,8 @@ export const workspaces = pgTable(
     quotas: jsonb().$type<Partial<Record<QuotaName, number>>>().notNull().default({}),
     /** Set by the operator: a suspended workspace can be read, but it neither changes nor sends anything. */
     suspendedAt: timestamptz(),
+    /** The `--idempotency-key` with which the operator created the workspace. */
+    creationKey: text().unique('workspaces_creation_key'),
     createdAt: createdAt(),
     updatedAt: createdAt(),
     /** Soft delete: the worker deletes the data of the workspace, then the row. */
