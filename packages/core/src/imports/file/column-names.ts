@@ -6,6 +6,13 @@ import { showInvisible, startOfText, trimInvisible } from '../../kernel/values/t
 
 export type Columns = Layout['columns']
 
+/** Lists of names and words stand as one text. */
+export const toWords = (text: string): readonly string[] => text.trim().split(/\s+/)
+
+/** The key of each word. */
+export const keysByWord = <Key extends string>(words: Readonly<Record<Key, readonly string[]>>): Map<string, Key> =>
+  new Map((Object.keys(words) as Key[]).flatMap((key) => words[key].map((word) => [word, key] as const)))
+
 interface Rules {
   /** The property; null for a column that is left out, '' for one without a name, undefined for an unknown one. */
   matchName: (name: string) => string | null | undefined

@@ -3,9 +3,7 @@
  * the caller has to say what they are, so that no opt-out is lost.
  */
 import type { YesNoColumn } from '../rows/status-columns.ts'
-import { normalizeName } from './column-names.ts'
-
-const toWords = (text: string): readonly string[] => text.trim().split(/\s+/)
+import { keysByWord, normalizeName, toWords } from './column-names.ts'
 
 /** Names of exports, without accents, spaces and punctuation: Ghost, Mautic, HubSpot, Loops, Salesforce, Zoho, Shopify … */
 const knownNames: Readonly<Record<YesNoColumn | 'status' | 'unsubscribedAt', readonly string[]>> = {
@@ -36,9 +34,7 @@ const knownNames: Readonly<Record<YesNoColumn | 'status' | 'unsubscribedAt', rea
     optoutat optouttime optedoutat optedouton optedoutdate dateoptedout unsubscriptiondate unsubscribetime
     unsubscribeat emailunsubscribedat deactivated deactivatedat`),
 }
-const columnsByName = new Map(
-  Object.entries(knownNames).flatMap(([column, names]) => names.map((name) => [name, column] as const)),
-)
+const columnsByName = keysByWord(knownNames)
 
 /** The column that every file means by this name. */
 export const findConsentColumn = (name: string): string | undefined => columnsByName.get(withoutMarks(name))

@@ -3,72 +3,40 @@ import { AppError, invalidField } from '../../kernel/errors.ts'
 import { trimInvisible } from '../../kernel/values/text.ts'
 import { readAddresses } from '../rows/row-address.ts'
 import { isStatusColumn } from '../rows/status-columns.ts'
-import { normalizeName, requireHeaders, resolveColumns } from './column-names.ts'
+import { keysByWord, normalizeName, requireHeaders, resolveColumns, toWords } from './column-names.ts'
 import { findConsentColumn, toStatusColumn } from './consent-columns.ts'
 import type { ColumnMatcher } from './import-header.ts'
 
 const properties = ['email', 'reason', 'saidAt', 'listId']
-const toWords = (text: string): readonly string[] => text.trim().split(/\s+/)
 /** Columns by their names in the exports of SendGrid, Mailgun, Postmark, Brevo, Amazon SES, SparkPost, Mandrill … */
-const columnsByName = new Map(
-  Object.entries({
-    email: toWords('email emailaddress mail address recipient recipientemail recipientaddress'),
-    status: toWords('reason status suppressionreason type reasoncode unsubreason bouncetype error source'),
-    saidAt: toWords(`
+const columnsByName = keysByWord({
+  email: toWords('email emailaddress mail address recipient recipientemail recipientaddress'),
+  status: toWords('reason status suppressionreason type reasoncode unsubreason bouncetype error source'),
+  saidAt: toWords(`
       saidat createdat createdatutc created createdon date dateadded datecreated addedat blockedat cleantime bouncedat
       bouncedate suppressedat timestamp lastupdatetime eventtime eventdate`),
-    listId: ['listid'],
-    origin: ['origin'],
-  }).flatMap(([column, names]) => names.map((name) => [name, column] as const)),
-)
+  listId: ['listid'],
+  origin: ['origin'],
+})
 /** Without spaces and punctuation, such as `createdatutc` for `Created At (UTC)`. */
 const toName = (text: string) => normalizeName(trimInvisible(text)).replaceAll(/[^\p{L}\p{N}]/gu, '')
 
 /** What an export has beside these, by the columns that show that it is this export. */
-const leftOut: readonly { by: readonly string[]; names: readonly string[] }[] = [
-  // Mailgun: bounces and unsubscribes.
-  { by: ['address', 'createdat'], names: ['code', 'tags', 'tag', 'messagehash', 'count', 'domain'] },
-  // SendGrid: group unsubscribes, blocks.
-  { by: ['email', 'created'], names: ['groupid', 'groupname', 'ip', 'isglobal'] },
-  // Brevo: blocked contacts.
-  { by: ['email', 'blockedat'], names: ['senderemail', 'message'] },
-  // SparkPost.
-  { by: ['recipient', 'nontransactional'], names: ['description', 'updated', 'transactional', 'nontransactional'] },
-  // Mandrill: rejection denylist.
-  {
-    by: ['email', 'reason', 'detail'],
-    names: ['detail', 'lasteventat', 'expiresat', 'expired', 'sender', 'subaccount', 'rejected'],
-  },
-  // MailUp: unsubscribed recipients.
-  { by: ['optoutdate', 'optouttype'], names: ['phone', 'idlist', 'optoutnl', 'optouttype', 'optoutsubtype'] },
-  // Keila.
-  { by: ['email', 'data', 'status'], names: ['firstname', 'lastname', 'data', 'externalid'] },
-  // Ghost: members.
-  {
-    by: ['subscribedtoemails', 'labels'],
-    names: [
-      'id',
-      'name',
-      'note',
-      'complimentaryplan',
-      'stripecustomerid',
-      'deletedat',
-      'labels',
-      'tiers',
-      'newsletters',
-    ],
-  },
-  // HubSpot.
-  {
-    by: ['recordid', 'unsubscribedfromallemail'],
-    names: ['recordid', 'firstname', 'lastname', 'phonenumber', 'contactowner', 'leadstatus', 'createdate', 'company'],
-  },
-  // Loops.
-  {
-    by: ['subscribed', 'usergroup'],
-    names: ['id', 'firstname', 'lastname', 'notes', 'source', 'usergroup', 'userid', 'mailinglists'],
-  },
-]
+const leftOut = [
+  ['address createdat', 'code tags tag messagehash count domain'], // Mailgun
+  ['email created', 'groupid groupname ip isglobal'], // SendGrid: group unsubscribes, blocks
+  ['email blockedat', 'senderemail message'], // Brevo: blocked contacts
+  ['recipient nontransactional', 'description updated transactional nontransactional'], // SparkPost
+  ['email reason detail', 'detail lasteventat expiresat expired sender subaccount rejected'], // Mandrill: denylist
+  ['optoutdate optouttype', 'phone idlist optoutnl optouttype optoutsubtype'], // MailUp: unsubscribed recipients
+  ['email data status', 'firstname lastname data externalid'], // Keila
+  ['subscribedtoemails labels', 'id name note complimentaryplan stripecustomerid deletedat labels tiers newsletters'], // Ghost
+  [
+    'recordid unsubscribedfromallemail',
+    'recordid firstname lastname phonenumber contactowner leadstatus createdate company',
+  ], // HubSpot
+  ['subscribed usergroup', 'id firstname lastname notes source usergroup userid mailinglists'], // Loops
+].map(([by = '', names = '']) => ({ by: toWords(by), names: toWords(names) }))
 
 /** How a value with this name is read; undefined for an unknown name. */
 export function matchSuppressionColumn(name: string): string | undefined {

@@ -12,12 +12,11 @@
  * | BOUNCED      | the address accepts no email                        | suppression BOUNCED                             |
  * | COMPLAINED   | the person reported an email as spam                | suppression COMPLAINED                          |
  */
-import { type FileStatus, fileStatuses } from '../../db/schema/imports.ts'
+import type { FileStatus } from '../../db/schema/imports.ts'
+import { keysByWord, toWords } from '../file/column-names.ts'
 
 /** A status that is recorded before any row of the file is written. */
 export type OptOutStatus = Extract<FileStatus, 'UNSUBSCRIBED' | 'OPTED_OUT' | 'MANUAL' | 'BOUNCED' | 'COMPLAINED'>
-
-const toWords = (text: string): readonly string[] => text.trim().split(/\s+/)
 
 /** In lower case, without accents, spaces, hyphens and underscores. */
 const words: Readonly<Record<FileStatus, readonly string[]>> = {
@@ -41,7 +40,7 @@ const words: Readonly<Record<FileStatus, readonly string[]>> = {
 }
 
 /** The same in the other languages of Rapport, as exports and people write it. */
-const translations: Readonly<Partial<Record<FileStatus, readonly string[]>>> = {
+const translations: Readonly<Record<FileStatus, readonly string[]>> = {
   CONFIRMED: toWords(`
     bestatigt angemeldet aktiv abonniert confirme abonne inscrit actif confirmado suscrito activo confermato iscritto
     attivo inscrito ativo`),
@@ -67,11 +66,7 @@ const toPlain = (text: string) =>
     .toLowerCase()
     .replaceAll(/[\u0300-\u036f]/g, '')
 const toWord = (plain: string) => plain.replaceAll(/[\s_-]/g, '')
-const statusByWord = new Map(
-  [words, translations].flatMap((table) =>
-    fileStatuses.flatMap((status) => (table[status] ?? []).map((word) => [word, status] as const)),
-  ),
-)
+const statusByWord = new Map([...keysByWord(words), ...keysByWord(translations)])
 
 /** What people and programs write around such words, such as `Unsubscribed (2020)`. Only against emails. */
 const phrases: readonly (readonly [RegExp, OptOutStatus])[] = [
