@@ -588,6 +588,7 @@ CREATE TABLE "campaigns" (
 	"reply_to" text,
 	"track_opens" boolean DEFAULT false NOT NULL,
 	"track_clicks" boolean DEFAULT false NOT NULL,
+	"web_version" boolean DEFAULT true NOT NULL,
 	"queued" integer DEFAULT 0 NOT NULL,
 	"pause_reason" text,
 	"rates_accepted_at" timestamp (3) with time zone,

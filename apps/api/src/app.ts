@@ -44,6 +44,7 @@ import { preferencesPages } from './pages/preferences-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
 import { trackingConsentPages } from './pages/tracking-consent-pages.ts'
 import { trackingPages } from './pages/tracking.ts'
+import { webVersionPages } from './pages/web-version.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
@@ -143,6 +144,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(embedScript)
   await app.register(trackingConsentPages)
   await app.register(trackingPages)
+  await app.register(webVersionPages)
   await app.register(workspaceRoutes, { config, database, publicForms, timings })
   await app.register(dashboard, { config, closeTimeoutMs: timings.queueCloseTimeoutMs })
   app.addHook('onClose', stopRenderingThread)

@@ -145,6 +145,7 @@ test('only the listed operations require no credential', () => {
     'GET /f/{id}/thanks',
     'GET /health',
     'GET /openapi.json',
+    'GET /public/campaigns/{id}/web',
     'GET /public/click',
     'GET /public/forms/{id}',
     'GET /public/open',

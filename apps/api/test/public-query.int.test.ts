@@ -6,6 +6,7 @@ import { newId } from '@rapport/core/kernel/ids.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
+import { createTestCampaign } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { aForm } from './isolation-cases.ts'
@@ -51,10 +52,10 @@ async function findValidPaths(): Promise<Record<string, string>> {
   const withTokens = urls
     .map((url) => url.replace('https://crm.example.com', ''))
     .map((url) => [url.split('?')[0], url])
-  const withIds = operations.map(({ template }) => [
-    template,
-    template.replace('{id}', template.startsWith('/public/lists/') ? list.id : form),
-  ])
+  const { id: campaign } = await createTestCampaign(ctx, { listId: list.id, html: '<p>Hi</p>' })
+  const idOfPath = (path: string) =>
+    path.startsWith('/public/lists/') ? list.id : path.startsWith('/public/campaigns/') ? campaign : form
+  const withIds = operations.map(({ template }) => [template, template.replace('{id}', idOfPath(template))])
   return Object.fromEntries([...withIds, ...withTokens]) as Record<string, string>
 }
 

@@ -60,6 +60,7 @@ test('POST /campaigns, GET /campaigns/{id}: a draft of name, subject and list', 
     replyTo: null,
     trackOpens: false,
     trackClicks: false,
+    webVersion: true,
     queued: 0,
     pauseReason: null,
     createdAt: aTimestamp,
@@ -78,6 +79,7 @@ const full: Partial<CampaignInput> = {
   replyTo: 'reply@example.com',
   trackOpens: true,
   trackClicks: true,
+  webVersion: false,
 }
 
 test('stores content unchanged; a campaign with only text has no HTML', async () => {
@@ -143,6 +145,7 @@ const badValues: [string, unknown][] = [
   ['replyTo', 'ada@example.com, eve@example.com'],
   ['trackOpens', 'yes'],
   ['trackClicks', 1],
+  ['webVersion', 'no'],
   ['status', 'SENT'],
   ['queued', 1_000],
   ['sentAt', null],

@@ -32,6 +32,7 @@ import { renderPreview, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
 import { noTracking, type TrackingLevels } from '../consent/tracking/tracking-level.ts'
 import { createTracking } from './tracking.ts'
+import { webVersionUrl } from './web-version.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
 /** The rendered mail of a recipient, or the fault in the template. */
@@ -130,6 +131,7 @@ async function loadCampaign(plain: Ctx, campaignId: CampaignId, kind: 'mail' | '
         unsubscribeUrl: unsubscribe,
         locale: chooseMailLanguage({ contact: to.locale, content: list.locale, workspace: workspace.locale }).locale,
         preferencesUrl: preferences,
+        ...(campaign.webVersion && { webVersionUrl: webVersionUrl(ctx, campaign.id) }),
       },
       tracking: createTracking(ctx, { recipient, ...tracking }),
     }

@@ -40,6 +40,9 @@ export const Campaign = z
       .boolean()
       .describe('Whether opens are recorded, as far as the workspace and each recipient allow it.'),
     trackClicks: z.boolean().describe('The same for clicks on links.'),
+    webVersion: z
+      .boolean()
+      .describe('Whether the email is also a page, for 90 days after it was sent: see `webVersionUrl` of templates.'),
     queued: z.number().int().describe('The number of recipients when the campaign was sent. 0 for a draft.'),
     pauseReason: z
       .string()
@@ -68,6 +71,7 @@ export const Campaign = z
         replyTo: null,
         trackOpens: false,
         trackClicks: false,
+        webVersion: true,
         queued: 0,
         pauseReason: null,
         createdAt: '2026-11-21T06:35:49.123Z',
@@ -115,6 +119,12 @@ const fields = {
       'Whether opens are recorded: as those of a person if the recipient has granted it, otherwise as `trackingWithoutConsent` of the workspace says, and not at all if the recipient has denied it. Default: `false`.',
     ),
   trackClicks: z.boolean().optional().describe('The same for clicks on links. Default: `false`.'),
+  webVersion: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the email is also a page, without what is of a person, for 90 days after it was sent. With `false`, `webVersionUrl` is empty in templates. Default: `true`.',
+    ),
 }
 
 export const CampaignInput = z.strictObject(fields).meta({

@@ -336,6 +336,10 @@ export type Campaign = {
      */
     trackClicks: boolean;
     /**
+     * Whether the email is also a page, for 90 days after it was sent: see `webVersionUrl` of templates.
+     */
+    webVersion: boolean;
+    /**
      * The number of recipients when the campaign was sent. 0 for a draft.
      */
     queued: number;
@@ -448,6 +452,10 @@ export type CampaignCreate = {
      * The same for clicks on links. Default: `false`.
      */
     trackClicks?: boolean;
+    /**
+     * Whether the email is also a page, without what is of a person, for 90 days after it was sent. With `false`, `webVersionUrl` is empty in templates. Default: `true`.
+     */
+    webVersion?: boolean;
 };
 
 /**
@@ -726,6 +734,10 @@ export type CampaignSummary = {
      */
     trackClicks: boolean;
     /**
+     * Whether the email is also a page, for 90 days after it was sent: see `webVersionUrl` of templates.
+     */
+    webVersion: boolean;
+    /**
      * The number of recipients when the campaign was sent. 0 for a draft.
      */
     queued: number;
@@ -813,6 +825,10 @@ export type CampaignUpdate = {
      * The same for clicks on links. Default: `false`.
      */
     trackClicks?: boolean;
+    /**
+     * Whether the email is also a page, without what is of a person, for 90 days after it was sent. With `false`, `webVersionUrl` is empty in templates. Default: `true`.
+     */
+    webVersion?: boolean;
 };
 
 /**
@@ -8962,6 +8978,65 @@ export type PagesTrackClickErrors = {
 };
 
 export type PagesTrackClickError = PagesTrackClickErrors[keyof PagesTrackClickErrors];
+
+export type PagesShowWebVersionData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the campaign.
+         */
+        id: string;
+    };
+    query: {
+        /**
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
+         */
+        lang?: string;
+        /**
+         * The token in the link.
+         */
+        token: string;
+    };
+    url: '/public/campaigns/{id}/web';
+};
+
+export type PagesShowWebVersionErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type PagesShowWebVersionError = PagesShowWebVersionErrors[keyof PagesShowWebVersionErrors];
+
+export type PagesShowWebVersionResponses = {
+    /**
+     * An HTML page
+     */
+    200: string;
+};
+
+export type PagesShowWebVersionResponse = PagesShowWebVersionResponses[keyof PagesShowWebVersionResponses];
 
 export type AuthMeData = {
     body?: never;

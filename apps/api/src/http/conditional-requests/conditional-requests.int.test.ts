@@ -63,7 +63,10 @@ const records: Record<string, { path: (ids: Ids) => string; change?: Json; delet
   '/webhooks/{id}/deliveries/{deliveryId}': {
     path: ({ webhook, delivery }) => `/webhooks/${webhook}/deliveries/${delivery}`,
   },
-  '/domains/{id}': { path: ({ spareDomain }) => `/domains/${spareDomain}` },
+  '/domains/{id}': {
+    path: ({ spareDomain }) => `/domains/${spareDomain}`,
+    change: { host: 'news.example.org' },
+  },
   '/events/{id}': { path: ({ event }) => `/events/${event}` },
 }
 

@@ -3,8 +3,10 @@ import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import { preferencesUrl, testPreferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import { trackingConfirmationUrl } from '@rapport/core/consent/tracking/tracking-links.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { webVersionUrl } from '@rapport/core/campaigns/web-version.ts'
 import { withPagesUrl } from '@rapport/core/domains/hosts/pages-url.ts'
-import { Id, newId } from '@rapport/core/kernel/ids.ts'
+import { type CampaignId, Id, type ListId, newId } from '@rapport/core/kernel/ids.ts'
 import { timestampNow } from '@rapport/core/kernel/validation.ts'
 import {
   confirmationUrl,
@@ -12,8 +14,10 @@ import {
   undoToken,
   unsubscribeUrl,
 } from '@rapport/core/lists/subscription-links.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { createTestCampaign } from '@rapport/testing/fixtures/factories.ts'
 import { addVerifiedHost } from '@rapport/testing/network/sending-domains.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { aForm } from '../../../test/isolation-cases.ts'
@@ -39,6 +43,12 @@ beforeAll(async () => {
   other = await createPages(await api.signUp(), 'other.example', otherHost)
 })
 
+async function sendTestCampaign(ctx: Ctx, listId: ListId): Promise<CampaignId> {
+  const { id } = await createTestCampaign(ctx, { listId, html: '<p>Hi</p>' })
+  await sendCampaign(ctx, id)
+  return id
+}
+
 async function createPages({ id, key }: TestWorkspace, name: string, ownHost: string): Promise<Pages> {
   await addVerifiedHost(api.ctx(id), name, ownHost)
   const ctx = await withPagesUrl(api.ctx(id))
@@ -58,6 +68,7 @@ async function createPages({ id, key }: TestWorkspace, name: string, ownHost: st
   const urls = [
     ['GET /public/click', click],
     ['GET /public/open', open],
+    ['GET /public/campaigns/{id}/web', webVersionUrl(ctx, await sendTestCampaign(ctx, list.id))],
     ['GET /public/subscriptions/confirm', confirmationUrl(ctx, link)],
     ['POST /public/subscriptions/confirm', confirmationUrl(ctx, link)],
     ['GET /public/unsubscribe', unsubscribeUrl(ctx, link)],

@@ -68,6 +68,7 @@ test.each<[string, CampaignChange]>([
   ['replyTo', { replyTo: 'other@example.com' }],
   ['trackOpens', { trackOpens: true }],
   ['trackClicks', { trackClicks: true }],
+  ['webVersion', { webVersion: false }],
 ])('a change of %s after the report prevents the sending', async (_field, change) => {
   const { campaign, token } = await reportTestCampaign()
   await updateCampaign(ctx, campaign.id, change)

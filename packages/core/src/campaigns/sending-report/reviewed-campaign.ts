@@ -25,6 +25,7 @@ type Content = Pick<
   | 'replyTo'
   | 'trackOpens'
   | 'trackClicks'
+  | 'webVersion'
 >
 type SenderNames = Pick<Workspace, 'name' | 'fromName' | 'fromEmail'>
 
@@ -42,10 +43,10 @@ export async function senderOf(
 
 /** Hashes the content of a campaign, its list, its segment and its sender. */
 export async function hashContent(ctx: Ctx, campaign: Content, workspace: SenderNames): Promise<string> {
-  const { subject, html, text, listId, segmentId, replyTo, trackOpens, trackClicks } = campaign
+  const { subject, html, text, listId, segmentId, replyTo, trackOpens, trackClicks, webVersion } = campaign
   const segment = segmentId && [segmentId, (await readSegment(ctx, segmentId)).filter]
   const { name, address } = await senderOf(ctx, campaign, workspace)
-  const content = [subject, html, text, listId, segment, name, address, replyTo, trackOpens, trackClicks]
+  const content = [subject, html, text, listId, segment, name, address, replyTo, trackOpens, trackClicks, webVersion]
   return hashText(JSON.stringify(content))
 }
 

@@ -25,8 +25,11 @@ interface CommonValues {
 export interface CampaignValues extends CommonValues {
   campaign: Record<string, unknown>
   list: Record<string, unknown> & { name: string }
-  unsubscribeUrl: string
-  preferencesUrl: string
+  /** Null in the web version, which is of no person: it gets no footer. */
+  unsubscribeUrl: string | null
+  preferencesUrl: string | null
+  /** Undefined if the campaign has no web version, and in the web version. */
+  webVersionUrl?: string
 }
 
 /** The values of an email to one person. Each part gets a footer that says why it came, and from whom. */

@@ -232,7 +232,7 @@ describe('the footer', () => {
 
   test('omits a missing postal address and escapes the values', () => {
     const without = rendering({ text: 'Hi' }, { workspace: { name: 'Engines', postalAddress: null } })
-    expect(without.text.endsWith(values.preferencesUrl)).toBe(true)
+    expect(without.text.endsWith(String(values.preferencesUrl))).toBe(true)
     const { html } = rendering({ html: 'Hi' }, { list: { name: '<i>L</i>' }, workspace: { postalAddress: '<b>1</b>' } })
     expect(html).toContain('&lt;b&gt;1&lt;/b&gt;')
     expect(html).toContain('&lt;i&gt;L&lt;/i&gt;')

@@ -73,7 +73,10 @@ function renderFooter(values: TemplateValues): { html: string; text: string; lan
   return { html: htmlEngine.render(htmlFooter, shown), text: textEngine.render(textFooter, shown), language }
 }
 
-/** The link that a part must show, or else gets a footer with it. An email to one person always gets its footer. */
+/**
+ * The link that a part must show, or else gets a footer with it. An email to one person always gets its footer, and a web
+ * version (null) none.
+ */
 const requiredLinkOf = (values: TemplateValues) => ('unsubscribeUrl' in values ? values.unsubscribeUrl : undefined)
 
 type SetCurrentField = (field: TemplateField) => void
@@ -124,7 +127,7 @@ function compileText(source: string): ((values: TemplateValues) => { text: Piece
     const rendered = textEngine.render(body, values)
     if (isBlank(rendered)) throw new EmptyPartError('text part')
     const link = requiredLinkOf(values)
-    const hasLink = link !== undefined && rendered.includes(link)
+    const hasLink = link === null || (link !== undefined && rendered.includes(link))
     return { text: onePiece(hasLink ? rendered : rendered + renderFooter(values).text) }
   }
 }
@@ -147,8 +150,9 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
     placeholderValues.length = 0
     const rendered = engine.render(body, values)
     const link = requiredLinkOf(values)
-    const parts = link !== undefined && hasLink(rendered, link) ? split(rendered) : undefined
-    const withLink = link !== undefined && parts && showsLink(parts, link) ? parts : addFooter(rendered, values)
+    const parts = link === null || (link !== undefined && hasLink(rendered, link)) ? split(rendered) : undefined
+    const isComplete = parts && (link === null || (link !== undefined && showsLink(parts, link)))
+    const withLink = isComplete ? parts : addFooter(rendered, values)
     return {
       html: fillPlaceholders(withLink.html, placeholderValues, 'html'),
       text: fillPlaceholders(withLink.text, placeholderValues, 'text'),

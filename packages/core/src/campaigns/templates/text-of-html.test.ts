@@ -14,7 +14,7 @@ const values: CampaignValues = {
 /** The text part that HTML is converted to, without the link at its end. */
 function textOf(html: string): string {
   const render = compileTemplates({ subject: 'News', html: `${html}<p>{{ unsubscribeUrl }}</p>`, text: null })
-  return joinMail(render(values)).text.replace(values.unsubscribeUrl, '').trim()
+  return joinMail(render(values)).text.replace(String(values.unsubscribeUrl), '').trim()
 }
 
 test('the padding of a preview text is left out, and letters stay joined', () => {

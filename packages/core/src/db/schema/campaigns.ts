@@ -61,6 +61,7 @@ export const campaigns = tenantTable(
     replyTo: text(),
     trackOpens: boolean().notNull().default(false),
     trackClicks: boolean().notNull().default(false),
+    webVersion: boolean().notNull().default(true),
     queued: integer().notNull().default(0),
     /** Why a worker paused the campaign; null if a user paused it. */
     pauseReason: text(),

@@ -1,0 +1,76 @@
+import { openWebVersion, renderWebVersion, type WebVersion } from '@rapport/core/campaigns/web-version.ts'
+import { invalidToken } from '@rapport/core/kernel/errors.ts'
+import type { CampaignId } from '@rapport/core/kernel/ids.ts'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { LRUCache } from 'lru-cache'
+import { IdParams } from '../routes/shapes.ts'
+import { engine, errorPageResponse, pageResponse } from './document.ts'
+import { showBrokenLinks } from './message-page.ts'
+import { TokenQuery } from './page-language.ts'
+
+/**
+ * The page is written by a customer. `sandbox` gives it an origin of its own, without scripts and forms, so that it can do
+ * no more than an email. Its links open as usual.
+ */
+const policy = [
+  'sandbox allow-popups allow-popups-to-escape-sandbox allow-top-navigation-by-user-activation',
+  `default-src 'none'`,
+  'img-src http: https: data:',
+  'font-src http: https: data:',
+  `style-src 'unsafe-inline' http: https:`,
+  `base-uri 'none'`,
+  `form-action 'none'`,
+  `frame-ancestors 'none'`,
+].join('; ')
+
+const textPage = engine.parse(`<!doctype html>
+<html lang="{{ locale }}">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ subject }}</title></head>
+<body><pre style="white-space:pre-wrap;font:inherit">{{ text }}</pre></body>
+</html>
+`)
+
+/** A newsletter may be opened by many people at once, and rendering it takes processor time. */
+const ttlMs = 10_000
+
+/** The email of a campaign as a page, for 90 days. */
+export const webVersionPages: FastifyPluginAsyncZod = async (app) => {
+  showBrokenLinks(app, (texts) => texts.brokenTrackedLink)
+  const pages = new LRUCache<CampaignId, WebVersion, { base: BaseCtx; token: string }>({
+    max: 100,
+    maxSize: 32 * 1_048_576,
+    sizeCalculation: ({ html = '', text }) => html.length + text.length + 1,
+    ttl: ttlMs,
+    fetchMethod: (_id, _stale, { context: { base, token } }) => renderWebVersion(base, openWebVersion(base, token)),
+  })
+
+  app.get(
+    '/public/campaigns/:id/web',
+    {
+      config: { openMailToken: openWebVersion },
+      schema: {
+        tags: ['Hosted pages'],
+        operationId: 'pages.showWebVersion',
+        summary: 'Show an email as a page',
+        description:
+          'The page that `webVersionUrl` in the email of a campaign leads to: the email without what is of a person, and without its links to unsubscribe. Returns 404 before the campaign is sent, 90 days after that, and with `webVersion: false`.',
+        params: IdParams('cmp'),
+        querystring: TokenQuery,
+        response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse, 404: errorPageResponse },
+      },
+    },
+    async (request, reply) => {
+      const { baseCtx: base, params, query } = request
+      const { campaignId } = openWebVersion(base, query.token)
+      if (campaignId !== params.id) throw invalidToken()
+      const page = await pages.forceFetch(campaignId, { context: { base, token: query.token } })
+      return reply
+        .type('text/html; charset=utf-8')
+        .header('content-security-policy', policy)
+        .header('x-robots-tag', 'noindex')
+        .preventCache()
+        .send(page.html ?? String(engine.renderSync(textPage, page)))
+    },
+  )
+}

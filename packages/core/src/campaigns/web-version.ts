@@ -1,0 +1,114 @@
+/** The email of a campaign as a page, the same for everybody: what is of a person is left out. */
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import { Parser } from 'htmlparser2'
+import { campaigns, lists, workspaces } from '../db/schema/index.ts'
+import { signPayload, verifyPayload } from '../kernel/crypto.ts'
+import { invalidToken, notFound } from '../kernel/errors.ts'
+import { type CampaignId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
+import { chooseMailLanguage } from '../kernel/values/languages.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from '../request/context.ts'
+import { workspaceSuspended } from '../request/suspended-workspace.ts'
+import { textPropertyNames } from '../contacts/contact-properties.ts'
+import { renderPreview } from './templates/rendering.ts'
+
+export interface WebVersion {
+  subject: string
+  locale: string
+  html: string | undefined
+  text: string
+}
+
+interface WebVersionLink {
+  workspaceId: WorkspaceId
+  campaignId: CampaignId
+}
+
+const lifetimeDays = 90
+const purpose = 'web version'
+
+/** Returns the link, which is the same in all emails of the campaign. */
+export function webVersionUrl(ctx: Ctx, campaignId: CampaignId): string {
+  const token = signPayload(ctx.settings.keys.links, purpose, [ctx.workspaceId, campaignId].map(uuidOf))
+  return `${pagesUrlOf(ctx)}/public/campaigns/${campaignId}/web?token=${token}`
+}
+
+/** Opens the token of the link. Throws `invalid_token` if it is forged or damaged. */
+export function openWebVersion(base: BaseCtx, token: string): WebVersionLink {
+  const payload = verifyPayload(base.settings.keys.links, purpose, token)
+  if (!payload) throw invalidToken()
+  const [workspace = '', campaign = ''] = payload.map(String)
+  const workspaceId = idOf('wsp', workspace)
+  requireAtHost(base, workspaceId)
+  return { workspaceId, campaignId: idOf('cmp', campaign) }
+}
+
+/**
+ * Renders the page. Throws `not_found` before the campaign is sent, 90 days after that, with `webVersion: false`, and if it
+ * cannot be rendered without a person.
+ */
+export async function renderWebVersion(
+  base: BaseCtx,
+  { workspaceId, campaignId }: WebVersionLink,
+): Promise<WebVersion> {
+  const ctx = publicContext(base, workspaceId)
+  const { campaign, list, workspace } = await findShown(ctx, campaignId)
+  const { subject, html, text } = campaign
+  const noText = Object.fromEntries(['id', 'email', ...textPropertyNames].map((name) => [name, '']))
+  const values = {
+    campaign: { id: campaign.id, name: campaign.name },
+    list: { id: campaign.listId ?? '', name: list?.name ?? '' },
+    workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
+    contact: { ...noText, tags: [], customFieldValues: {} },
+    unsubscribeUrl: null,
+    preferencesUrl: null,
+    locale: chooseMailLanguage({ content: list?.locale ?? null, workspace: workspace.locale }).locale,
+  }
+  const input = { sources: { subject, html, text }, recipient: { values, tracking: undefined } }
+  const rendered = await renderPreview(workspaceId, input, ctx.settings.renderingDeadlines)
+  if ('fault' in rendered) throw notFound('Page')
+  return {
+    ...rendered,
+    locale: values.locale,
+    html: rendered.html === undefined ? undefined : removeEmptyLinks(rendered.html),
+  }
+}
+
+async function findShown(ctx: Ctx, campaignId: CampaignId) {
+  const [found] = await ctx.db
+    .select({ campaign: campaigns, list: lists, workspace: workspaces })
+    .from(campaigns)
+    .leftJoin(lists, and(eq(lists.workspaceId, campaigns.workspaceId), eq(lists.id, campaigns.listId)))
+    .innerJoin(workspaces, eq(workspaces.id, campaigns.workspaceId))
+    .where(
+      and(
+        eq(campaigns.workspaceId, ctx.workspaceId),
+        eq(campaigns.id, campaignId),
+        campaigns.webVersion,
+        isNotNull(campaigns.sentAt),
+        sql`${campaigns.sentAt} > now() - make_interval(days => ${lifetimeDays})`,
+        isNull(workspaces.deletedAt),
+      ),
+    )
+  if (!found) throw notFound('Page')
+  if (found.workspace.suspendedAt !== null) throw workspaceSuspended()
+  return found
+}
+
+/** Removes the links that lead nowhere, with their texts: those to unsubscribe and to the preferences. */
+export function removeEmptyLinks(html: string): string {
+  let [result, position] = ['', 0]
+  let start: number | undefined
+  const parser = new Parser({
+    onopentag(name, { href }) {
+      if (name === 'a' && href !== undefined && href.trim() === '') start ??= parser.startIndex
+    },
+    onclosetag(name) {
+      if (name !== 'a' || start === undefined) return
+      result += html.slice(position, start)
+      position = parser.endIndex + 1
+      start = undefined
+    },
+  })
+  parser.end(html)
+  return result + html.slice(position)
+}
