@@ -140,17 +140,13 @@ test('only the listed operations require no credential', () => {
     '/verify-email',
   ]
   const others = [
-    'GET /',
+    ...['', 'health', 'openapi.json', 'ready', 'tls-allowed'].map((name) => `GET /${name}`),
     'GET /embed/form.js',
     'GET /f/{id}/thanks',
-    'GET /health',
-    'GET /openapi.json',
     'GET /public/campaigns/{id}/web',
     'GET /public/click',
     'GET /public/forms/{id}',
     'GET /public/open',
-    'GET /ready',
-    'GET /tls-allowed',
     'POST /auth/accept-invite',
     'POST /auth/forgot-password',
     'POST /auth/login',

@@ -157,7 +157,8 @@ describe.each(changeable)('%s', (template, { path: toPath, change }) => {
     const tag = await readTag(path)
     const [field = ''] = Object.keys(change ?? {})
     const bodies = typeof change?.[field] === 'string' ? ['first', 'second'] : [true, true]
-    const values = { valueCents: [7, 8], role: ['VIEWER', 'ADMIN'] }[field] ?? bodies
+    const values =
+      { valueCents: [7, 8], role: ['VIEWER', 'ADMIN'], host: ['a.example.org', 'b.example.org'] }[field] ?? bodies
     const responses = await Promise.all(
       values.map((value) => requestIfMatch('PATCH', path, { tag, body: { [field]: value } })),
     )

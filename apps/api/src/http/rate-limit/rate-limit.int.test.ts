@@ -31,7 +31,7 @@ const otherLimits: Record<string, number> = { 'POST /f/{id}': 20 }
 /** Rows of the table whose routes do not exist yet. */
 const notYetRouted: string[] = []
 /** Load balancers and Prometheus poll these often. */
-const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
+const unlimited = ['GET /health', 'GET /ready', 'GET /metrics', 'GET /tls-allowed']
 
 const tooManyRequestsBody = '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}'
 
