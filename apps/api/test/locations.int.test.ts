@@ -16,6 +16,7 @@ const creations: Record<string, (parents: Record<string, string>) => Json> = {
   '/mail-hooks': () => ({ provider: 'mailgun', secret: 'key-0123456789abcdef' }),
   '/invites': () => ({ email: freshEmail(), role: 'VIEWER' }),
   '/contacts': () => ({ email: freshEmail() }),
+  '/companies': () => ({ name: 'Acme' }),
   '/contacts/{contactId}/tasks': () => ({ title: 'Call' }),
   '/custom-fields': () => ({ key: 'plan', label: 'Plan', type: 'TEXT' }),
   '/lists': () => ({ name: 'Newsletter' }),

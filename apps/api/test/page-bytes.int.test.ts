@@ -43,6 +43,8 @@ const contact = {
   tags: many(100, (n) => wide(100, n)),
   customFieldValues,
 }
+const { tags, phone } = contact
+const company = { name: wide(200), website: `https://example.com/${wide(2_028)}`, phone, tags, customFieldValues }
 const task = { title: wide(300), notes }
 const list = { name: wide(200), description: notes }
 const fields = fill(32_768, (label) => [
@@ -83,6 +85,10 @@ const largestRecords: Record<string, () => Promise<unknown>> = {
     const { body } = await patch(`/contacts/${fixture.parents['contacts']}`, contact)
     await submitForm({ ...values, email: body['email'] })
   },
+  '/companies': () => create('/companies', company),
+  '/companies/{id}/contacts': () =>
+    create('/contacts', { ...contact, email: longEmail(), companyId: fixture.parents['companies'] }),
+  '/companies/{id}/activity': () => patch(`/companies/${fixture.parents['companies']}`, company),
   '/contacts/{contactId}/tasks': addTask,
   '/tasks': addTask,
   '/lists': () => create('/lists', list),
@@ -162,7 +168,8 @@ const otherListings = [
 ]
 
 beforeAll(async () => {
-  for (const key of ['c0', 'c1', 'c2']) await create('/custom-fields', { key, label: 'Text', type: 'TEXT' })
+  for (const object of ['CONTACT', 'COMPANY'])
+    for (const key of ['c0', 'c1', 'c2']) await create('/custom-fields', { object, key, label: 'Text', type: 'TEXT' })
   fixture.parents['forms'] = String((await create('/forms', form))['id'])
   for (const make of Object.values(largestRecords)) await make()
   const [{ count } = {}] = await api.query('select count(*)::int from events')

@@ -50,6 +50,10 @@ const expected: Record<string, (string | RegExp)[]> = {
     '{"path":"filter.any.0.eq","message":"\\"pr0\\" is not an option (did you mean \\"pro\\"?)"}',
     '{"path":"filter.any.1.field","message":"unknown field \\"compny\\" (did you mean \\"company\\"?)"}\nradia@example.com\n',
   ],
+  companies: [
+    'engines.example\n["Analytical Engines","org_1837"]\n["UPDATED","CREATED","FAILED"]\n',
+    '1\norg_1837\n"COMPANY"\n{"tier":"gold"}\n0\n["company.created","company.updated"]\n204\n',
+  ],
   deals: [
     /"OPEN"\n\{[^}]*"valueCents": 1700000,[^}]*"weightedValueCents": 680000,[^}]*\}\n\["WON",true\]\n2\n"Price"\n1\n"DEAL"\n\{"seats":25\}\n1\n\{\n  "won": 0,[^}]*\}\n"WON"\n"WON"\n\["WON",900000,""\]\n"Call Hedy back"\ntrue\n/,
   ],
@@ -91,7 +95,7 @@ const expected: Record<string, (string | RegExp)[]> = {
   ],
   leaving: ['"email","reason","listId","saidAt"\n'],
   agents: [
-    'search_contacts\nget_contact\nlist_suppressions\nlist_lists\n',
+    'search_contacts\nget_contact\nsearch_companies\nget_company\nlist_suppressions\nlist_lists\n',
     'unknown field (did you mean \\"search\\"?)',
   ],
   languages: [

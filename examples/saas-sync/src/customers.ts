@@ -1,15 +1,23 @@
-/** The customers and the orders of a made-up product. Replace both with queries of your database. */
+/** The organizations, customers and orders of a made-up product. Replace them with queries of your database. */
+export interface Organization {
+  id: string
+  name: string
+  domain: string
+}
+
 export interface Customer {
   id: string
   email: string
   firstName: string
   lastName: string
   plan: 'Free' | 'Team' | 'Business'
+  organizationId: string
 }
 
 export interface Order {
   id: string
   customerId: string
+  organizationId: string
   product: string
   valueCents: number
 }
@@ -19,13 +27,26 @@ const lastNames = ['Hopper', 'Kay', 'Liskov', 'Lovelace', 'Perlman', 'Ritchie', 
 const plans = ['Free', 'Team', 'Business'] as const
 const pick = <Item>(items: readonly Item[], number: number) => items[number % items.length] as Item
 
+/** 40 organizations, of 50 customers each. */
+export const organizations: Organization[] = Array.from({ length: 40 }, (_, index) => {
+  const number = index + 1
+  return { id: `org_${number}`, name: `${pick(lastNames, number)} ${number}`, domain: `customer-${number}.example` }
+})
+
 /** 2,000 customers, of whom number 700 and number 1400 have an invalid address. */
 export const customers: Customer[] = Array.from({ length: 2_000 }, (_, index) => {
   const number = index + 1
   const [firstName, lastName] = [pick(firstNames, number), pick(lastNames, number)]
   const host = number % 700 === 0 ? 'example' : 'example.com'
   const email = `${firstName}.${lastName}.${number}@${host}`.toLowerCase()
-  return { id: `cus_${number}`, email, firstName, lastName, plan: pick(plans, number) }
+  const organizationId = pick(organizations, number).id
+  return { id: `cus_${number}`, email, firstName, lastName, plan: pick(plans, number), organizationId }
 })
 
-export const order: Order = { id: 'ord_1001', customerId: 'cus_42', product: 'Business, 1 year', valueCents: 48_000 }
+export const order: Order = {
+  id: 'ord_1001',
+  customerId: 'cus_42',
+  organizationId: 'org_3',
+  product: 'Business, 1 year',
+  valueCents: 48_000,
+}

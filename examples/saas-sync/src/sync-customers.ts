@@ -23,12 +23,22 @@ export interface SyncResult {
 const batchSize = 100
 const maxAttempts = 3
 
+interface Customers {
+  customers: readonly Customer[]
+  /** Company ids by the id of the organization. */
+  companyIds: ReadonlyMap<string, string>
+}
+
 /**
  * The fields that the product owns. Others, such as tags, are not sent, so they keep the values of the sales team. The
  * contact is found by `externalId`, so a customer who changes the address remains one contact.
  */
-function toContact({ id, email, firstName, lastName, plan }: Customer): ContactUpsert {
-  return { externalId: id, email, firstName, lastName, customFieldValues: { plan } }
+function toContact(
+  { id, email, firstName, lastName, plan, organizationId }: Customer,
+  companyIds: Customers['companyIds'],
+): ContactUpsert {
+  const companyId = companyIds.get(organizationId) ?? null
+  return { externalId: id, email, firstName, lastName, companyId, customFieldValues: { plan } }
 }
 
 /** Creates the custom field of `toContact` unless it exists. */
@@ -42,19 +52,20 @@ export async function createCustomField(rapport: Rapport): Promise<void> {
 }
 
 /** Creates or updates a contact for each customer. If the limit is reached, the SDK waits until it is reset. */
-export async function syncCustomers(rapport: Rapport, customers: readonly Customer[]): Promise<SyncResult> {
+export async function syncCustomers(rapport: Rapport, { customers, companyIds }: Customers): Promise<SyncResult> {
   const result: SyncResult = { created: 0, existing: 0, failures: [], contactIds: new Map() }
   for (let start = 0; start < customers.length; start += batchSize) {
-    await syncBatch(rapport, customers.slice(start, start + batchSize), result)
+    await syncBatch(rapport, { customers: customers.slice(start, start + batchSize), companyIds }, result)
   }
   return result
 }
 
 /** A failed contact does not stop the others. It is sent again only if the failure may be temporary. */
-async function syncBatch(rapport: Rapport, batch: readonly Customer[], total: SyncResult): Promise<void> {
-  let open = batch
+async function syncBatch(rapport: Rapport, batch: Customers, total: SyncResult): Promise<void> {
+  let open = batch.customers
   for (let attempt = 1; open.length > 0; attempt++) {
-    const { results } = await rapport.contacts.batch({ contacts: open.map(toContact), onConflict: 'update' })
+    const contacts = open.map((customer) => toContact(customer, batch.companyIds))
+    const { results } = await rapport.contacts.batch({ contacts, onConflict: 'update' })
     const shouldRepeat = (result?: ContactBatchResult) =>
       result?.status === 'FAILED' && result.code === 'internal_error' && attempt < maxAttempts
     // The results have the order of the request.

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { recordEngagement } from '@rapport/core/campaigns/engagement.ts'
 import { createCampaign, readCampaignSummary } from '@rapport/core/campaigns/campaigns.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { writeCompanyBatch } from '@rapport/core/companies/write-company-batch.ts'
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { writeContactBatch } from '@rapport/core/contacts/batch/write-contact-batch.ts'
 import { createCustomField } from '@rapport/core/custom-fields/custom-fields.ts'
@@ -13,7 +14,7 @@ import { createForm } from '@rapport/core/forms/forms.ts'
 import { FormInput } from '@rapport/core/forms/forms.schema.ts'
 import { queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
 import { ImportOptions } from '@rapport/core/imports/imports.schema.ts'
-import type { CampaignId, FormId, ListId, WebhookId } from '@rapport/core/kernel/ids.ts'
+import type { CampaignId, CompanyId, FormId, ListId, WebhookId } from '@rapport/core/kernel/ids.ts'
 import { createList } from '@rapport/core/lists/lists.ts'
 import { ListInput } from '@rapport/core/lists/lists.schema.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
@@ -26,7 +27,7 @@ import { TaskInput } from '@rapport/core/tasks/tasks.schema.ts'
 import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import { readWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
-import { importFile, people } from './people.ts'
+import { companies, importFile, people } from './people.ts'
 
 /** What a worker does takes seconds. Longer means that there is none. */
 const workerTimeoutMs = 120_000
@@ -35,7 +36,7 @@ const workerTimeoutMs = 120_000
 export async function createDemo(ctx: Ctx, log: (records: string) => void): Promise<FormId> {
   // Only a person can grant tracking, so opens and clicks are recorded without.
   await updateWorkspace(ctx, { trackingWithoutConsent: 'PERSON', fromName: 'Rapport Demo' })
-  log(`${people.length} contacts`)
+  log(`${companies.length} companies, ${people.length} contacts`)
   const contacts = await createPeople(ctx)
   log('2 lists, 3 segments, 1 form')
   const { news, readers } = await createLists(ctx, contacts)
@@ -60,9 +61,11 @@ export async function createDemo(ctx: Ctx, log: (records: string) => void): Prom
 async function createPeople(ctx: Ctx): Promise<Contact[]> {
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'team', 'business'] })
   await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
+  const companyIds = await createCompanies(ctx)
   const contacts: Contact[] = []
+  const given = people.map((person) => ({ ...person, companyId: companyIds.get(person.company ?? '') }))
   for (let start = 0; start < people.length; start += 100) {
-    const batch = { contacts: people.slice(start, start + 100), onConflict: 'fail' as const }
+    const batch = { contacts: given.slice(start, start + 100), onConflict: 'fail' as const }
     const { results } = await writeContactBatch(ctx, batch, (error) => {
       throw error
     })
@@ -72,6 +75,17 @@ async function createPeople(ctx: Ctx): Promise<Contact[]> {
     }
   }
   return contacts
+}
+
+/** Returns their ids by name. */
+async function createCompanies(ctx: Ctx): Promise<Map<string, CompanyId>> {
+  const { results } = await writeCompanyBatch(ctx, { companies, onConflict: 'fail' })
+  return new Map(
+    results.map((result) => {
+      if (!('company' in result)) throw new Error(`A company of the demo was rejected: ${JSON.stringify(result)}`)
+      return [result.company.name, result.company.id]
+    }),
+  )
 }
 
 /** Four of five are confirmed for the newsletter, and every tenth for the beta program. */
@@ -135,6 +149,7 @@ async function createDeals(ctx: Ctx, contacts: readonly Contact[]): Promise<void
     const deal = {
       pipelineId: pipeline.id,
       contactId: contact.id,
+      companyId: contact.companyId,
       name,
       valueCents,
       expectedCloseOn,

@@ -1,4 +1,5 @@
 /** The people of the demo: always the same ones. */
+import type { CompanyInput } from '@rapport/core/companies/companies.schema.ts'
 import { ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 
 const firstNames = [
@@ -9,8 +10,17 @@ const lastNames = [
   'Allen Babbage Clarke Dijkstra Easley Franklin Goldberg Hopper',
   'Johnson Knuth Lovelace Noether Perlman Shannon Turing',
 ].flatMap((names) => names.split(' '))
-const companies = ['Acme', 'Globex', 'Initech', 'Umbrella', 'Northwind', 'Contoso', null]
+const companyNames = ['Acme', 'Globex', 'Initech', 'Umbrella', 'Northwind', 'Contoso']
+const employers = [...companyNames, null]
 const plans = ['free', 'free', 'team', 'business'] as const
+
+/** The companies of these people. */
+export const companies: CompanyInput[] = companyNames.map((name, index) => ({
+  name,
+  domain: `${name.toLowerCase()}.example`,
+  externalId: `organization-${index + 1}`,
+  tags: [index % 2 === 0 ? 'customer' : 'prospect'],
+}))
 
 /** 300 people, each with a name that no other one has. */
 export const people: ContactInput[] = Array.from({ length: firstNames.length * lastNames.length }, (_, index) => {
@@ -22,7 +32,7 @@ export const people: ContactInput[] = Array.from({ length: firstNames.length * l
     firstName,
     lastName,
     externalId: `customer-${1_001 + index}`,
-    company: companies[index % companies.length],
+    company: employers[index % employers.length],
     tags: [index % 3 === 0 ? 'customer' : 'lead', ...(index % 10 === 0 ? ['vip'] : [])],
     locale: index % 5 === 0 ? 'de' : 'en',
     customFieldValues: { plan: plans[index % plans.length], seats: 1 + (index % 40) },
