@@ -4,6 +4,7 @@ interface Ids {
   segment: string
   spareSegment: string
   pipeline: string
+  company: string
   draft: string
   contact: string
   list: string
@@ -25,6 +26,7 @@ export const campaignCases = {
     ({ list }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { list } } }),
     ({ campaign }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { campaign, did: 'open' } } }),
     ({ pipeline }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { deal: { pipelineId: pipeline } } } }),
+    ({ company }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { company: { id: company } } } }),
   ],
   'POST /segments/preview': [({ list }: Ids) => ({ path: '/segments/preview', body: { filter: { not: { list } } } })],
   'GET /segments/{id}': [({ segment }: Ids) => ({ path: `/segments/${segment}` })],

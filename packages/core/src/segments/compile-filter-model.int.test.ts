@@ -3,15 +3,18 @@ import { matchesFilter } from '@rapport/testing/fixtures/filter-model.ts'
 import {
   campaignIds,
   cents,
+  companyIds,
   createFilterWorld,
   customTypes,
   dates,
+  domains,
   emails,
   formerOption,
   moments,
   now,
   numbers,
   options,
+  type Organization,
   periods,
   type Person,
   pipelineIds,
@@ -44,6 +47,25 @@ const recipient = fc.record({
   opensTracked: oneOf([true, true, false, null]),
   clicksTracked: oneOf([true, true, false, null]),
 })
+const custom = fc.record(
+  {
+    seats: oneOf(numbers),
+    plan: oneOf([...options, formerOption]),
+    note: oneOf(texts),
+    isVip: fc.boolean(),
+    renewal: oneOf(dates),
+  },
+  { requiredKeys: [] },
+)
+const organization = (domain: string | undefined): fc.Arbitrary<Organization> =>
+  fc.record({
+    name: oneOf(texts),
+    domain: fc.constant(domain),
+    phone: maybe(oneOf(['+49 30 1234', '10'])),
+    createdAt: oneOf(moments),
+    custom,
+    tags: fc.uniqueArray(oneOf(tags), { maxLength: 3 }),
+  })
 const person: fc.Arbitrary<Person> = fc.record({
   firstName: maybe(oneOf(texts)),
   lastName: maybe(oneOf(texts)),
@@ -53,17 +75,9 @@ const person: fc.Arbitrary<Person> = fc.record({
   lastActivityAt: maybe(oneOf(moments)),
   createdAt: oneOf(moments),
   updatedAt: oneOf(moments),
-  custom: fc.record(
-    {
-      seats: oneOf(numbers),
-      plan: oneOf([...options, formerOption]),
-      note: oneOf(texts),
-      isVip: fc.boolean(),
-      renewal: oneOf(dates),
-    },
-    { requiredKeys: [] },
-  ),
+  custom,
   tags: fc.uniqueArray(oneOf(tags), { maxLength: 3 }),
+  atCompany: maybe(fc.nat(companyIds.length - 1)),
   subscriptions: fc.uniqueArray(fc.record({ list: fc.nat(2), status: oneOf(subscriptionStatuses) }), {
     selector: ({ list }) => list,
     maxLength: 3,
@@ -84,9 +98,12 @@ const seed = chooseSeed(20_261_123)
 const database = useTestDatabase()
 const world = useForFile(async () => {
   const ctx = await createTestCtx(database.db)
-  const createPeople = (seed: number) => fc.sample(person, { seed, numRuns: emails.length })
-  await createFilterWorld(await createTestCtx(database.db), createPeople(seed + 1), { isOther: true })
-  return { ctx, ...(await createFilterWorld(ctx, createPeople(seed))) }
+  const createRecords = (seed: number) => ({
+    people: fc.sample(person, { seed, numRuns: emails.length }),
+    organizations: companyIds.flatMap((_id, n) => fc.sample(organization(domains[n]), { seed: seed + n, numRuns: 1 })),
+  })
+  await createFilterWorld(await createTestCtx(database.db), createRecords(seed + 1), { isOther: true })
+  return { ctx, ...(await createFilterWorld(ctx, createRecords(seed))) }
 })
 
 /** A leaf usually has one operator, but may have several. */
@@ -127,6 +144,9 @@ const typeOperators = {
   BOOLEAN: equality([true, false]),
   DATE: times([...dates, '0001-01-01', '9999-12-31']),
 }
+const ofCustomFields = Object.fromEntries(
+  Object.entries(customTypes).map(([key, type]) => [`customFieldValues.${key}`, typeOperators[type]]),
+)
 const byField: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   email: text([...emails.map(otherCase), 'other@example.com']),
   firstName: text(texts),
@@ -138,9 +158,16 @@ const byField: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   lastActivityAt: times(timestamps),
   createdAt: times(timestamps),
   updatedAt: times(timestamps),
-  ...Object.fromEntries(
-    Object.entries(customTypes).map(([key, type]) => [`customFieldValues.${key}`, typeOperators[type]]),
-  ),
+  ...ofCustomFields,
+}
+const byCompanyField: Record<string, fc.Arbitrary<unknown>> = {
+  id: oneOf(companyIds),
+  name: fc.oneof(oneOf(texts), operators(text(texts))),
+  domain: fc.oneof(oneOf(domains), operators(text(domains))),
+  phone: operators(text(['+49 30 1234', '10'])),
+  createdAt: operators(times(timestamps)),
+  tags: operators({ has: oneOf(tags), hasAny: someOf(tags) }),
+  ...Object.fromEntries(Object.entries(ofCustomFields).map(([name, given]) => [name, operators(given)])),
 }
 
 const leaf: fc.Arbitrary<unknown> = fc.oneof(
@@ -159,6 +186,15 @@ const leaf: fc.Arbitrary<unknown> = fc.oneof(
       did: oneOf(['receive', 'open', 'click']),
       within: maybe(oneOf(periods)),
     }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .uniqueArray(oneOf(Object.keys(byCompanyField)), { maxLength: 2 })
+      .chain((names) =>
+        fc.record(Object.fromEntries(names.map((name) => [name, byCompanyField[name] ?? fc.constant('')]))),
+      )
+      .map((company) => ({ company })),
   },
   {
     weight: 1,

@@ -1,5 +1,6 @@
 import {
   createTestCampaign,
+  createTestCompany,
   createTestContact,
   createTestCtx,
   createTestList,
@@ -17,7 +18,7 @@ import { toIssues } from '../kernel/zod-messages.ts'
 import { deleteList } from '../lists/delete-list.ts'
 import type { Ctx } from '../request/context.ts'
 import { compileFilter } from './compile-filter.ts'
-import { operatorsOf } from './contact-fields.ts'
+import { operatorsOf } from './filter-fields.ts'
 import { ContactFilter } from './filter.schema.ts'
 
 const database = useTestDatabase()
@@ -30,7 +31,7 @@ beforeEach(async () => {
   await defineField(ctx, 'renewal', { type: 'DATE' })
 })
 
-function defineField(ctx: Ctx, key: string, definition: { type: string; options?: string[] }) {
+function defineField(ctx: Ctx, key: string, definition: { type: string; object?: string; options?: string[] }) {
   return createCustomField(ctx, CustomFieldInput.parse({ key, label: key, ...definition }))
 }
 
@@ -65,15 +66,17 @@ test('ids of another workspace are reported like ids of missing records', async 
     list: (await createTestList(ctx)).id,
     campaign: (await createTestCampaign(ctx)).id,
     pipelineId: (await createTestPipeline(ctx)).id,
+    id: (await createTestCompany(ctx)).id,
   })
-  const toFilter = ({ list, campaign, pipelineId }: Awaited<ReturnType<typeof idsOf>>) => ({
-    any: [{ list }, { not: { campaign, did: 'open' } }, { all: [{ deal: { pipelineId } }] }],
+  const toFilter = ({ list, campaign, pipelineId, id }: Awaited<ReturnType<typeof idsOf>>) => ({
+    any: [{ list }, { not: { campaign, did: 'open' } }, { all: [{ deal: { pipelineId } }] }, { company: { id } }],
   })
-  const missing = { list: newId('lst'), campaign: newId('cmp'), pipelineId: newId('pip') }
+  const missing = { list: newId('lst'), campaign: newId('cmp'), pipelineId: newId('pip'), id: newId('cpy') }
   const expected = {
     'filter.any.0.list': 'List not found',
     'filter.any.1.not.campaign': 'Campaign not found',
     'filter.any.2.all.0.deal.pipelineId': 'Pipeline not found',
+    'filter.any.3.company.id': 'Company not found',
   }
   expect(await issuesOf(toFilter(await idsOf(other)))).toEqual(expected)
   expect(await issuesOf(toFilter(missing))).toEqual(expected)
@@ -85,6 +88,29 @@ test('a custom field of another workspace is an unknown field', async () => {
   expect(await issuesOf({ field: 'customFieldValues.secretPlans', eq: 'a' })).toEqual({
     'filter.field': 'unknown field "customFieldValues.secretPlans"',
   })
+})
+
+test('what does not fit a field of the company is reported with its path', async () => {
+  await defineField(ctx, 'tier', { object: 'COMPANY', type: 'SELECT', options: ['gold', 'silver'] })
+  const company = {
+    domane: 'acme.example',
+    domain: 'not a domain',
+    externalId: { contains: 'a' },
+    'customFieldValues.tier': 'gald',
+    'customFieldValues.teir': { eq: 'gold' },
+    'customFieldValues.note': 'a field of contacts',
+  }
+  expect(await issuesOf({ not: { company } })).toEqual({
+    'filter.not.company.domane': 'unknown field "domane" (did you mean "domain"?)',
+    'filter.not.company.domain.eq': 'must be a domain such as acme.example',
+    'filter.not.company.externalId.contains': 'does not fit externalId: use eq, in, isSet',
+    'filter.not.company.customFieldValues.tier.eq': '"gald" is not an option (did you mean "gold"?)',
+    'filter.not.company.customFieldValues.teir':
+      'unknown field "customFieldValues.teir" (did you mean "customFieldValues.tier"?)',
+    'filter.not.company.customFieldValues.note': 'unknown field "customFieldValues.note"',
+  })
+  for (const wrong of [{ domain: {} }, { name: null }, { tags: {} }, { id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' }])
+    expect(ContactFilter.safeParse({ company: wrong }).success).toBe(false)
 })
 
 test('a deleted list is a missing list, also while it still has subscriptions', async () => {

@@ -7,19 +7,20 @@ import { type SQL, sql } from 'drizzle-orm'
 import {
   campaignRecipients,
   campaigns,
+  companies,
   contactAliases,
   contacts,
   deals,
   subscriptions,
   trackingConsents,
 } from '../db/schema/index.ts'
+import { qualify } from '../db/statements/qualify.ts'
 import { invalidFields, type Issue } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { withSuggestion } from '../kernel/suggestion.ts'
-import { normalizeEmail, normalizeText, toAsciiDomains } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
-import { type ContactField, findContactField, operatorsOf } from './contact-fields.ts'
-import type { Comparison, Filter, Leaf, Operator } from './filter.schema.ts'
+import { compileField, isNotTrue, reject, startOfPeriod } from './compile-field.ts'
+import { findField } from './filter-fields.ts'
+import type { Comparison, Filter, Leaf } from './filter.schema.ts'
 import { type FilterReferences, readReferences } from './filter-references.ts'
 
 interface Compilation {
@@ -66,7 +67,7 @@ function compileNode(to: Compilation, filter: Filter, { path, isNegated = false 
   if ('not' in filter) {
     const inner = compileNode(to, filter.not, { path: `${path}.not`, isNegated: !isNegated })
     // PostgreSQL plans a join for `not exists` only.
-    return isNullable(filter.not) ? not(inner) : sql`(not ${inner})`
+    return isNullable(filter.not) ? isNotTrue(inner) : sql`(not ${inner})`
   }
   return sql`(${compileLeaf(to, filter, { path, isNegated })})`
 }
@@ -78,149 +79,32 @@ function isNullable(filter: Filter): boolean {
   return 'field' in filter
 }
 
-const not = (condition: SQL) => sql`((${condition}) is not true)`
-const never = sql`false`
-
 function compileLeaf(to: Compilation, leaf: Leaf, place: Place): SQL {
   const { path } = place
   if ('field' in leaf) return byField(to, leaf, path)
   if ('tags' in leaf) return byTags(leaf)
   if ('list' in leaf) return byList(to, leaf, path)
   if ('campaign' in leaf) return byCampaign(to, leaf, place)
+  if ('company' in leaf) return byCompany(to, leaf, path)
   return byDeal(to, leaf, path)
 }
 
 type LeafWith<Key extends string> = Extract<Leaf, Record<Key, unknown>>
 
-function reject(to: Compilation, path: string, message: string): SQL {
-  to.issues.push({ path, message })
-  return never
-}
-
 function byField(to: Compilation, { field: name, ...operators }: LeafWith<'field'>, path: string): SQL {
-  const field = findContactField(name, to.references)
+  const field = findField('CONTACT', name, to.references.customFields.CONTACT)
   if ('message' in field) return reject(to, `${path}.field`, field.message)
-  const allowed: readonly Operator[] = operatorsOf[field.type]
-  const given = Object.entries(operators).filter(([, value]) => value !== undefined) as [Operator, unknown][]
-  const conditions = given.map(([operator, value]) => {
-    const at = `${path}.${operator}`
-    if (!allowed.includes(operator)) return reject(to, at, `does not fit ${name}: use ${allowed.join(', ')}`)
-    const problem = findProblem(field, operator, { value, checksOptions: to.checksOptions })
-    return problem === undefined ? operatorsInSql[operator](field, value as never, to.now) : reject(to, at, problem)
-  })
-  return sql.join(conditions, sql` and `)
+  return compileField(to, { name, field, path }, operators)
 }
 
-const valueTypes: Partial<Record<ContactField['type'], readonly [type: string, message: string]>> = {
-  number: ['number', 'must be a number'],
-  boolean: ['boolean', 'must be true or false'],
-}
+const byTags = ({ tags }: LeafWith<'tags'>): SQL => hasTags(qualify(contacts.tags), tags)
 
-/** Returns what is wrong with the value of an operator. */
-function findProblem(
-  field: ContactField,
-  operator: Operator,
-  { value, checksOptions }: { value: unknown; checksOptions: boolean },
-): string | undefined {
-  if (operator === 'isSet') return undefined
-  const values: unknown[] = Array.isArray(value) ? value : [value]
-  const [type, message] = valueTypes[field.type] ?? ['string', 'must be a text']
-  if (values.some((one) => typeof one !== type)) return message
-  const { options } = field
-  const unknown = checksOptions && options ? values.find((one) => !findOption(options, one)) : undefined
-  if (typeof unknown === 'string') return withSuggestion(`"${unknown}" is not an option`, unknown, options ?? [])
-  if (field.type === 'email' && checksOptions && isEquality(operator) && !values.every(isEmail))
-    return 'must be an email address such as ada@example.com'
-  if (field.type === 'date' && (operator === 'before' || operator === 'after') && !isDate(String(value)))
-    return 'must be a date such as 2026-11-21'
-  return undefined
-}
-
-const isEquality = (operator: Operator) => ['eq', 'ne', 'in'].includes(operator)
-const isEmail = (value: unknown) => normalizeEmail(normalizeText(String(value))) !== undefined
-const isDate = (text: string) => /^\d{4}-\d\d-\d\d$/.test(text)
-
-type Compile = (field: ContactField, value: never, now: Date) => SQL
-
-/** Null for a text of accents alone: the empty text would be a part of every value. */
-const folded = (text: string) => sql`nullif(fold_text(${text}), '')`
-
-/** The meaning of each operator. `value` has the type that `findProblem` requires. */
-const operatorsInSql: Record<Operator, Compile> = {
-  eq: (field, value: string | number | boolean) => equals(field, value),
-  ne: (field, value: string | number | boolean) => not(equals(field, value)),
-  in: (field, values: string[]) =>
-    sql`(${sql.join(
-      values.map((value) => equals(field, value)),
-      sql` or `,
-    )})`,
-  lt: (field, value: number) => compare(field, '<', value),
-  lte: (field, value: number) => compare(field, '<=', value),
-  gt: (field, value: number) => compare(field, '>', value),
-  gte: (field, value: number) => compare(field, '>=', value),
-  contains: (field, value: string) => hasPart(field, value, (text, part) => sql`strpos(${text}, ${part}) > 0`),
-  startsWith: (field, value: string) => hasPart(field, value, (text, part) => sql`starts_with(${text}, ${part})`),
-  before: (field, value: string) => sql`${sortable(field)} < ${momentOf(field, new Date(value))}`,
-  after: (field, value: string) => sql`${sortable(field)} >= ${momentOf(field, new Date(value))}`,
-  within: (field, value: string, now) => isWithin(field, value, now),
-  notWithin: (field, value: string, now) => not(isWithin(field, value, now)),
-  isSet: ({ value }, isSet: boolean) => (isSet ? sql`${value} is not null` : sql`${value} is null`),
-}
-
-/** An address is stored with international domains in ASCII. */
-function hasPart({ type, value: text }: ContactField, part: string, compile: (text: SQL, part: SQL) => SQL): SQL {
-  const spellings = type === 'email' ? [...new Set([part, toAsciiDomains(part)])] : [part]
-  const conditions = spellings.map((spelling) => compile(sql`fold_text(${text})`, folded(spelling)))
-  return sql`(${sql.join(conditions, sql` or `)})`
-}
-
-/** The option as it is stored. */
-const findOption = (options: readonly string[], wanted: unknown) =>
-  options.find((option) => typeof wanted === 'string' && normalizeText(option) === normalizeText(wanted))
-
-/** Custom fields and emails have indexes for equality. */
-function equals({ key, type, value, options = [] }: ContactField, given: string | number | boolean): SQL {
-  const isText = typeof given === 'string' && type !== 'key'
-  const wanted = isText ? (findOption(options, given) ?? normalizeText(given)) : given
-  if (key !== undefined) return sql`${contacts}.custom_field_values @> ${JSON.stringify({ [key]: wanted })}::jsonb`
-  return type === 'email'
-    ? sql`lower(${value} collate "C") = lower(${normalizeEmail(String(wanted)) ?? wanted} collate "C")`
-    : sql`${value} = ${wanted}`
-}
-
-/** Compares numbers as JSON: unlike a cast, this cannot fail for a value of another type. */
-function compare({ key = '' }: ContactField, operator: string, value: number): SQL {
-  return sql`(${contacts}.custom_field_values -> ${key}::text) ${sql.raw(operator)} ${JSON.stringify(value)}::jsonb`
-}
-
-/** Dates are stored as texts such as 2026-11-21, whose order is that of the dates. */
-const sortable = ({ type, value }: ContactField) => (type === 'date' ? sql`${value} collate "C"` : value)
-
-const momentOf = ({ type }: Pick<ContactField, 'type'>, at: Date) =>
-  type === 'date' ? sql`${at.toISOString().slice(0, 10)}` : sql`${at.toISOString()}::timestamptz`
-
-function isWithin(field: ContactField, period: string, now: Date): SQL {
-  const from = sql`${sortable(field)} >= ${momentOf(field, startOf(period, now))}`
-  // A moment of a contact is never in the future, but a date may be.
-  return field.type === 'date' ? sql`${from} and ${sortable(field)} <= ${momentOf(field, now)}` : from
-}
-
-const hours = { h: 1, d: 24, w: 7 * 24 }
-
-function startOf(period: string, now: Date): Date {
-  const unit = period.slice(-1) as keyof typeof hours
-  return new Date(now.getTime() - Number(period.slice(0, -1)) * hours[unit] * 3_600_000)
-}
-
-function byTags({ tags: { has, hasAny } }: LeafWith<'tags'>): SQL {
+function hasTags(column: SQL, { has, hasAny }: LeafWith<'tags'>['tags']): SQL {
   const conditions = [
-    has === undefined ? undefined : sql`${contacts}.tags @> ${sql.param([has])}::text[]`,
-    hasAny && sql`${contacts}.tags && ${sql.param(hasAny)}::text[]`,
+    ...(has === undefined ? [] : [sql`${column} @> ${sql.param([has])}::text[]`]),
+    ...(hasAny ? [sql`${column} && ${sql.param(hasAny)}::text[]`] : []),
   ]
-  return sql.join(
-    conditions.filter((condition) => condition !== undefined),
-    sql` and `,
-  )
+  return sql.join(conditions, sql` and `)
 }
 
 const inWorkspace = ({ ctx }: Compilation, alias: string) =>
@@ -245,7 +129,8 @@ function byCampaign(to: Compilation, leaf: LeafWith<'campaign'>, { path, isNegat
   if (campaign !== 'any' && !to.references.campaigns.has(campaign))
     return reject(to, `${path}.campaign`, 'Campaign not found')
   const at = sql`r.${sql.identifier(columnOfAction[did])}`
-  const isRecent = (moment: SQL) => within && sql`${moment} >= ${startOf(within, to.now).toISOString()}::timestamptz`
+  const isRecent = (moment: SQL) =>
+    within && sql`${moment} >= ${startOfPeriod(within, to.now).toISOString()}::timestamptz`
   const isDone = isRecent(at) ?? sql`${at} is not null`
   const isUnseen = isNegated && !to.matchesUnseen && did !== 'receive' ? unseen(to, did) : undefined
   const isRecentMail = isRecent(sql`r.created_at`) ?? sql`true`
@@ -292,4 +177,26 @@ function byDeal(to: Compilation, { deal }: LeafWith<'deal'>, path: string): SQL 
     ...comparisons.map(([operator, cents]) => sql`d.value_cents ${sql.raw(signs[operator])} ${cents}::bigint`),
   ]
   return sql`exists (select from ${deals} d where ${sql.join(conditions, sql` and `)})`
+}
+
+/** Each of the other names is a field of the company: a value stands for the operator `eq`. */
+function byCompany(to: Compilation, { company }: LeafWith<'company'>, path: string): SQL {
+  const { id, ownerId, tags, ...fields } = company
+  if (id && !to.references.companies.has(id)) return reject(to, `${path}.company.id`, 'Company not found')
+  const conditions = Object.entries(fields).map(([name, given]) => {
+    const at = `${path}.company.${name}`
+    const field = findField('COMPANY', name, to.references.customFields.COMPANY)
+    if ('message' in field) return reject(to, at, field.message)
+    return compileField(to, { name, field, path: at }, typeof given === 'object' ? given : { eq: given })
+  })
+  return sql`exists (
+    select from ${companies}
+    where ${inWorkspace(to, 'companies')} and ${companies}.id = ${contacts}.company_id
+      ${id ? sql`and ${companies}.id = ${uuidOf(id)}::uuid` : sql``}
+      ${ownerId ? sql`and ${companies}.owner_id = ${uuidOf(ownerId)}::uuid` : sql``}
+      ${tags ? sql`and ${hasTags(qualify(companies.tags), tags)}` : sql``}
+      ${sql.join(
+        conditions.map((condition) => sql`and ${condition}`),
+        sql` `,
+      )})`
 }

@@ -1,6 +1,7 @@
 import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import {
   createTestCampaign,
+  createTestCompany,
   createTestCtx,
   createTestList,
   createTestPipeline,
@@ -25,11 +26,13 @@ const world = useForFile(async () => {
   } as const))
     await createCustomField(ctx, { key, label: key, type, options: [] })
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options: ['pro'] })
+  await createCustomField(ctx, { object: 'COMPANY', key: 'tier', label: 'Tier', type: 'SELECT', options: ['gold'] })
   return {
     ctx,
     list: (await createTestList(ctx)).id,
     campaign: (await createTestCampaign(ctx)).id,
     pipelineId: (await createTestPipeline(ctx)).id,
+    id: (await createTestCompany(ctx)).id,
   }
 })
 
@@ -98,11 +101,15 @@ const leaves = [
   { deal: { status: 'OPEN' } },
   { deal: { pipelineId: true } },
   { deal: { valueCents: { gte: 1 } } },
+  { company: {} },
+  { company: { id: true } },
+  { company: { domain: 'acme.example', tags: { has: 'vip' } } },
+  { company: { 'customFieldValues.tier': 'gold', name: { contains: 'a' } } },
 ]
 /** Names the records of this run. */
 const withIds = (leaf: unknown): unknown =>
   JSON.parse(JSON.stringify(leaf), (key, value: unknown) =>
-    value === true && Object.hasOwn(world, key) ? world[key as 'list' | 'campaign' | 'pipelineId'] : value,
+    value === true && Object.hasOwn(world, key) ? world[key as 'list' | 'campaign' | 'pipelineId' | 'id'] : value,
   )
 
 test.skipIf(hidesPlans).each(leaves.map((leaf) => [leaf]))(

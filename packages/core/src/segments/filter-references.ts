@@ -1,17 +1,16 @@
 /** What a filter refers to: it is read before the filter is compiled. */
 import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
-import { type CustomFields, findCustomFields, readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
-import { campaigns, contactAliases, lists, pipelines, trackingConsents } from '../db/schema/index.ts'
-import type { CampaignId, ListId, PipelineId } from '../kernel/ids.ts'
+import { findCustomFields, readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
+import { campaigns, companies, contactAliases, lists, pipelines, trackingConsents } from '../db/schema/index.ts'
+import type { CampaignId, CompanyId, ListId, PipelineId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { customPrefix } from './contact-fields.ts'
+import { customKeyOf, type FilterObject, type NamedCustomFields } from './filter-fields.ts'
 import type { Filter, Leaf } from './filter.schema.ts'
 
 export interface FilterReferences {
-  customFields: CustomFields
-  /** All keys of the workspace, for suggestions, if the filter names an unknown one. */
-  customKeys: readonly string[]
+  customFields: Readonly<Record<FilterObject, NamedCustomFields>>
+  companies: ReadonlySet<CompanyId>
   lists: ReadonlySet<ListId>
   campaigns: ReadonlySet<CampaignId>
   pipelines: ReadonlySet<PipelineId>
@@ -21,17 +20,21 @@ export interface FilterReferences {
   hasTrackingConsents: boolean
 }
 
-/** Reads the custom fields, lists, campaigns and pipelines that the filter names and that exist in the workspace. */
+/** Reads the custom fields, lists, campaigns, pipelines and companies that the filter names and that exist in the workspace. */
 export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterReferences> {
   const leaves = leavesOf(filter)
-  const keys = leaves.flatMap((leaf) =>
-    'field' in leaf && leaf.field.startsWith(customPrefix) ? [leaf.field.slice(customPrefix.length)] : [],
-  )
-  const customFields = await findCustomFields(ctx, { object: 'CONTACT', keys })
+  const ofContacts = leaves.flatMap((leaf) => ('field' in leaf ? [leaf.field] : []))
+  const ofCompanies = leaves.flatMap((leaf) => ('company' in leaf ? Object.keys(leaf.company) : []))
   const hasCampaign = leaves.some((leaf) => 'campaign' in leaf)
   return {
-    customFields,
-    customKeys: keys.some((key) => !customFields.has(key)) ? await readCustomFieldKeys(ctx, 'CONTACT') : [],
+    customFields: {
+      CONTACT: await findNamedFields(ctx, 'CONTACT', ofContacts),
+      COMPANY: await findNamedFields(ctx, 'COMPANY', ofCompanies),
+    },
+    companies: await findIds(ctx, {
+      table: companies,
+      ids: leaves.flatMap((leaf) => ('company' in leaf && leaf.company.id ? [leaf.company.id] : [])),
+    }),
     lists: await findIds(ctx, {
       table: lists,
       ids: leaves.flatMap((leaf) => ('list' in leaf ? [leaf.list] : [])),
@@ -48,6 +51,12 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
       ids: leaves.flatMap((leaf) => ('deal' in leaf && leaf.deal.pipelineId ? [leaf.deal.pipelineId] : [])),
     }),
   }
+}
+
+async function findNamedFields(ctx: Ctx, object: FilterObject, names: readonly string[]): Promise<NamedCustomFields> {
+  const keys = names.flatMap((name) => customKeyOf(name) ?? [])
+  const fields = await findCustomFields(ctx, { object, keys })
+  return { fields, keys: keys.every((key) => fields.has(key)) ? [] : await readCustomFieldKeys(ctx, object) }
 }
 
 function leavesOf(filter: Filter): Leaf[] {

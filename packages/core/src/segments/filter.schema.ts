@@ -64,6 +64,7 @@ const operators = {
 export type Operator = keyof typeof operators
 const operatorNames = Object.keys(operators) as Operator[]
 
+const noOperator = `must have an operator: one of ${operatorNames.join(', ')}`
 const hasOperator = (leaf: object) => operatorNames.some((name) => name in leaf)
 
 const FieldLeaf = z
@@ -73,7 +74,7 @@ const FieldLeaf = z
     ),
     ...operators,
   })
-  .refine(hasOperator, { error: `must have an operator: one of ${operatorNames.join(', ')}` })
+  .refine(hasOperator, { error: noOperator })
   .meta({
     id: 'FilterByField',
     description:
@@ -81,21 +82,20 @@ const FieldLeaf = z
     examples: [{ field: 'company', eq: 'Acme' }],
   })
 
-const TagsLeaf = z
+const TagsCondition = z
   .strictObject({
-    tags: z
-      .strictObject({
-        has: SingleLine(100, 1).optional().describe('Has this tag.'),
-        hasAny: z
-          .array(SingleLine(100, 1))
-          .min(1, 'must not be empty')
-          .max(100, 'must have at most 100 tags')
-          .optional()
-          .describe('Has at least one of these tags.'),
-      })
-      .refine((tags) => Object.keys(tags).length > 0, { error: 'must have an operator: has or hasAny' })
-      .describe('The condition on the tags.'),
+    has: SingleLine(100, 1).optional().describe('Has this tag.'),
+    hasAny: z
+      .array(SingleLine(100, 1))
+      .min(1, 'must not be empty')
+      .max(100, 'must have at most 100 tags')
+      .optional()
+      .describe('Has at least one of these tags.'),
   })
+  .refine((tags) => Object.keys(tags).length > 0, { error: 'must have an operator: has or hasAny' })
+
+const TagsLeaf = z
+  .strictObject({ tags: TagsCondition.describe('The condition on the tags.') })
   .meta({ id: 'FilterByTags', description: 'Contacts by their tags.', examples: [{ tags: { has: 'vip' } }] })
 
 const ListLeaf = z
@@ -145,12 +145,43 @@ const DealLeaf = z
     examples: [{ deal: { status: 'OPEN', valueCents: { gte: 100_000 } } }],
   })
 
+/** More than a company has properties. */
+const maxCompanyConditions = 20
+
+const CompanyLeaf = z
+  .strictObject({
+    company: z
+      .object({
+        id: Id('cpy').optional().describe('The company itself.'),
+        ownerId: Id('usr').optional().describe('The owner of the company.'),
+        tags: TagsCondition.optional().describe('The condition on its tags.'),
+      })
+      .catchall(
+        z.union(
+          [Scalar, z.strictObject(operators).refine(hasOperator, { error: noOperator })],
+          'must be a text, a number, true or false, or an object with operators',
+        ),
+      )
+      .refine((company) => Object.keys(company).length <= maxCompanyConditions, {
+        error: `must have at most ${maxCompanyConditions} conditions`,
+      })
+      .describe(
+        'What must be true of the company of the contact. Empty for any company. Other names are fields: `name`, `domain`, `externalId`, `phone`, `website`, `createdAt`, `updatedAt` or `customFieldValues.<key>`, with a value, or with the operators of `FilterByField`.',
+      ),
+  })
+  .meta({
+    id: 'FilterByCompany',
+    description: 'Contacts by the company that `companyId` names.',
+    examples: [{ company: { domain: 'acme.example', 'customFieldValues.tier': { eq: 'gold' } } }],
+  })
+
 export type Leaf =
   | z.output<typeof FieldLeaf>
   | z.output<typeof TagsLeaf>
   | z.output<typeof ListLeaf>
   | z.output<typeof CampaignLeaf>
   | z.output<typeof DealLeaf>
+  | z.output<typeof CompanyLeaf>
 export type Filter = { all: Filter[] } | { any: Filter[] } | { not: Filter } | Leaf
 
 const Nested = z.lazy((): z.ZodType<Filter> => FilterNode)
@@ -168,12 +199,13 @@ export const FilterNode: z.ZodType<Filter> = z
       ListLeaf,
       CampaignLeaf,
       DealLeaf,
+      CompanyLeaf,
     ],
     {
       error: ({ input }) =>
         input === undefined
           ? undefined
-          : 'must be an object with one of all, any, not, field, tags, list, campaign, deal',
+          : 'must be an object with one of all, any, not, field, tags, list, campaign, deal, company',
     },
   )
   .meta({

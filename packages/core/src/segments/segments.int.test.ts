@@ -1,5 +1,6 @@
 import {
   createTestCampaign,
+  createTestCompany,
   createTestContact,
   createTestCtx,
   createTestList,
@@ -11,6 +12,7 @@ import { eq, sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { createCampaign, deleteCampaign, readCampaign, updateCampaign } from '../campaigns/campaigns.ts'
 import { CampaignInput } from '../campaigns/campaigns.schema.ts'
+import { deleteCompany } from '../companies/delete-company.ts'
 import { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { previewFilter } from '../contacts/listing/preview-filter.ts'
@@ -154,11 +156,12 @@ test('a segment still finds an option that its field no longer has', async () =>
   await expect(previewFilter(ctx, filter)).rejects.toMatchObject({ issues: [{ path: 'filter.eq' }] })
 })
 
-test('a segment of a deleted list, draft or pipeline cannot be used, and names it', async () => {
+test('a segment of a deleted list, draft, pipeline or company says so', async () => {
   await createTestContact(ctx)
   const list = (await createTestList(ctx)).id
   const campaign = (await createTestCampaign(ctx)).id
   const pipelineId = (await createTestPipeline(ctx)).id
+  const company = (await createTestCompany(ctx)).id
   const broken = [
     { filter: { list }, path: 'filter.list', what: 'List', remove: () => deleteList(ctx, list) },
     {
@@ -172,6 +175,12 @@ test('a segment of a deleted list, draft or pipeline cannot be used, and names i
       path: 'filter.all.0.deal.pipelineId',
       what: 'Pipeline',
       remove: () => deletePipeline(ctx, pipelineId),
+    },
+    {
+      filter: { any: [{ company: { id: company } }] },
+      path: 'filter.any.0.company.id',
+      what: 'Company',
+      remove: () => deleteCompany(ctx, company),
     },
   ]
   for (const { filter, path, what, remove } of broken) {
