@@ -498,6 +498,7 @@ CREATE TABLE "imports" (
 	"on_conflict" text NOT NULL,
 	"list_id" uuid,
 	"consent_confirmed" boolean DEFAULT false NOT NULL,
+	"creates_companies" boolean DEFAULT false NOT NULL,
 	"dry_run" boolean NOT NULL,
 	"each_event" boolean NOT NULL,
 	"processed" integer DEFAULT 0 NOT NULL,

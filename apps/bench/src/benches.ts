@@ -12,6 +12,7 @@ import { emailing } from './benches/emailing.ts'
 import { exporting } from './benches/exporting.ts'
 import { hangingReceivers } from './benches/hanging-receivers.ts'
 import { importing } from './benches/importing.ts'
+import { importingCompanies } from './benches/importing-companies.ts'
 import { killing } from './benches/killing.ts'
 import { listing } from './benches/listing.ts'
 import { manyWebhooks } from './benches/many-webhooks.ts'
@@ -38,6 +39,7 @@ export const benches: Record<string, Bench> = {
   segments,
   export: exporting,
   import: importing,
+  'import-companies': importingCompanies,
   campaigns: campaigning,
   send: sending,
   emails: emailing,

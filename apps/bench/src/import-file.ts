@@ -19,13 +19,23 @@ interface Import {
   created: number
 }
 
-/** Uploads a file with `count` contacts and waits until the import has ended. */
-export async function importContacts({ url }: Pick<Server, 'url'>, key: string, count: number): Promise<void> {
+interface ImportFile {
+  count: number
+  /** How many companies the contacts belong to, which the import creates. */
+  companies?: number
+}
+
+/** Uploads a file of contacts and waits until the import has ended. */
+export async function importContacts(
+  { url }: Pick<Server, 'url'>,
+  key: string,
+  { count, companies = 0 }: ImportFile,
+): Promise<void> {
   await call({ url }, key, ['POST /custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }])
-  const response = await fetch(`${url}/contacts/import`, {
+  const response = await fetch(`${url}/contacts/import${companies > 0 ? '?createCompanies=true' : ''}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'text/csv' },
-    body: Readable.toWeb(Readable.from(toCsv(count))),
+    body: Readable.toWeb(Readable.from(toCsv({ count, companies }))),
     duplex: 'half',
   })
   if (response.status !== 202) throw new Error(await response.text())
@@ -49,11 +59,15 @@ export function toCopyLines(count: number, workspaceId: string): Iterable<string
 }
 
 /** The contacts as a CSV file, in blocks. */
-export function* toCsv(count: number): Generator<Uint8Array> {
-  yield Buffer.from('email,First Name,Last Name,phone,company,tags,source,customField.plan\n')
-  const lines = toBlocks(generateContacts(count), ({ email, first, last, phone, company, tags, plan }) =>
-    [email, first, last, phone, `"${company}"`, tags.join(';'), 'bench', plan].join(',').concat('\n'),
-  )
+export function* toCsv({ count, companies = 0 }: ImportFile): Generator<Uint8Array> {
+  const names = 'email,First Name,Last Name,phone,company,tags,source,customField.plan'
+  yield Buffer.from(`${names}${companies > 0 ? ',companyDomain' : ''}\n`)
+  let row = 0
+  const lines = toBlocks(generateContacts(count), ({ email, first, last, phone, company, tags, plan }) => {
+    const domain = companies > 0 ? [`company-${row++ % companies}.example`] : []
+    const cells = [email, first, last, phone, `"${company}"`, tags.join(';'), 'bench', plan, ...domain]
+    return cells.join(',').concat('\n')
+  })
   for (const block of lines) yield Buffer.from(block)
 }
 

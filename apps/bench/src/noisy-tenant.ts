@@ -104,7 +104,7 @@ async function startImport({ api, workspace, rows }: Tenant): Promise<void> {
   const response = await fetch(`${api.url}/contacts/import?onConflict=update`, {
     method: 'POST',
     headers: { authorization: `Bearer ${workspace.key}`, 'content-type': 'text/csv' },
-    body: Buffer.concat([...toCsv(rows)]),
+    body: Buffer.concat([...toCsv({ count: rows })]),
   })
   await response.arrayBuffer()
 }

@@ -104,7 +104,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     'true\n"de-CH"\n',
     '"Bitte füllen Sie dieses Feld aus."',
   ],
-  imports: ['"QUEUED"'],
+  imports: ['[1,0]\n"Bridges"', '"QUEUED"'],
   // Its examples are rendered by template-docs.test.ts.
   templates: [],
   privacy: ['"nextCursor"'],

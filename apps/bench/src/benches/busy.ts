@@ -36,7 +36,10 @@ export const busy: Bench = {
         const { key } = await installation.createWorkspace()
         const id = await createCampaign(sender, listId)
         const running = generator.start(load)
-        await Promise.all([importContacts(api, key, rows), send(sender, id).then(() => waitForEnd(sender, id))])
+        await Promise.all([
+          importContacts(api, key, { count: rows }),
+          send(sender, id).then(() => waitForEnd(sender, id)),
+        ])
         const { p99, rejected } = await running.stop()
         maxRejected = Math.max(maxRejected, rejected)
         return p99

@@ -23,7 +23,7 @@ export const importing: Bench = {
         const { key } = await installation.createWorkspace()
         // A new worker for each round, so that its peak memory is that of one import.
         const worker = await installation.startWorker()
-        const ms = await timed(() => importContacts(api, key, people))
+        const ms = await timed(() => importContacts(api, key, { count: people }))
         peaks.push(await readMemoryMb(worker))
         await stopProcess(worker)
         return ms / 1000

@@ -5,6 +5,7 @@ import { importContacts } from './import.ts'
 const defaults = {
   'on-conflict': 'skip',
   consent: false,
+  'create-companies': false,
   'each-event': false,
   'dry-run': false,
   json: false,

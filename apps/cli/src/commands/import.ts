@@ -44,6 +44,10 @@ const options = z.strictObject({
     .optional()
     .meta(option('<json>', 'Maps headers to properties; null leaves a column out')),
   'ignore-unknown': z.boolean().default(false).meta(flag('Leaves columns out that are not known, instead of failing')),
+  'create-companies': z
+    .boolean()
+    .default(false)
+    .meta(flag('Creates the companies that rows name by companyExternalId or companyDomain')),
   'each-event': z
     .boolean()
     .default(false)
@@ -105,6 +109,7 @@ const uploadOptions = [
   'columns',
   'format',
   'ignore-unknown',
+  'create-companies',
   'each-event',
   'dry-run',
   'verify',
@@ -148,5 +153,6 @@ function queryOf(options: Options) {
     dryRun: options['dry-run'],
     ...(options['each-event'] && { events: 'each' as const }),
     ...(options['ignore-unknown'] && { unknownColumns: 'ignore' as const }),
+    ...(options['create-companies'] && { createCompanies: true }),
   }
 }

@@ -71,8 +71,10 @@ export async function lockMatchingCompany(ctx: Ctx, input: CompanyInput): Promis
 }
 
 interface WriteOptions {
-  /** `keep` leaves existing companies unchanged. */
-  onExisting: 'update' | 'keep'
+  /** `keep` leaves existing companies unchanged, and `addKeys` gives them only a key that they do not have. */
+  onExisting: 'update' | 'addKeys' | 'keep'
+  /** Whether to emit `company.created` and `company.updated`. Default: true. */
+  emitsEvents?: boolean
 }
 
 const maxRounds = 3
@@ -94,7 +96,7 @@ export async function writeCompanies(
     const outcomes = applyInputs(ctx, checked, { index, quota, options })
     if (!(await storeOutcomes(ctx, outcomes))) continue
     quota.used += outcomes.filter(({ status }) => status === 'CREATED').length
-    await emitOutcomes(ctx, outcomes)
+    if (options.emitsEvents ?? true) await emitOutcomes(ctx, outcomes)
     return outcomes
   }
   throw changedConcurrently()
@@ -143,7 +145,9 @@ function applyInputs(
       return { status: 'CREATED', company, matchedBy }
     }
     if (options.onExisting === 'keep') return { status: 'UNCHANGED', company: current, matchedBy }
-    const next = withTimeOfUpdate(current, changeCompany(current, { ...input, ...changedKeys(input, matchedBy) }))
+    const given =
+      options.onExisting === 'addKeys' ? missingKeys(current, input) : { ...input, ...changedKeys(input, matchedBy) }
+    const next = withTimeOfUpdate(current, changeCompany(current, given))
     if (next === current) return { status: 'UNCHANGED', company: current, matchedBy }
     index.put(next)
     return { status: 'UPDATED', before: current, company: next, matchedBy }
@@ -165,6 +169,11 @@ function changedKeys({ domain, externalId }: CompanyKeys, matchedBy: MatchedBy):
     ? { domain: undefined, externalId: externalId ?? undefined }
     : { domain: domain ?? undefined, externalId: undefined }
 }
+
+const missingKeys = (current: CompanyRow, { domain, externalId }: CompanyKeys): CompanyKeys => ({
+  domain: current.domain ?? domain,
+  externalId: current.externalId ?? externalId,
+})
 
 /** Writes what changed, all or nothing. Returns false if a concurrent writer has taken a key. */
 async function storeOutcomes(ctx: Ctx, outcomes: readonly CompanyOutcome[]): Promise<boolean> {

@@ -23,7 +23,7 @@ export const textProperties: Readonly<Record<TextProperty, Property>> = {
   company: {
     fieldTypes: ['TEXT'],
     autocomplete: 'organization',
-    columnNames: ['companyname', 'organization', 'organisation'],
+    columnNames: ['organization', 'organisation'],
   },
   locale: { fieldTypes: [], autocomplete: 'language', columnNames: ['language', 'lang'] },
 }

@@ -37,6 +37,7 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
       : { layout: null, start: findNdjsonStart(head) }
   if (options.kind !== 'SUPPRESSIONS') {
     requireConsent(options, header.layout)
+    requireCompanyKey(options, header.layout)
     if (options.listId) await checkListId(ctx, options.listId)
     requireStatus(options, header.layout)
   }
@@ -77,15 +78,17 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
   })
 }
 
-type Kind = Pick<ImportRecord, 'kind' | 'onConflict' | 'listId' | 'rowStatus' | 'consentConfirmed'>
+type Kind = Pick<ImportRecord, 'kind' | 'onConflict' | 'listId' | 'rowStatus' | 'consentConfirmed' | 'createsCompanies'>
 
 function toKind(options: ReceiveOptions): Kind {
   if (options.kind === 'SUPPRESSIONS') {
     const { reason } = options
-    return { kind: 'SUPPRESSIONS', onConflict: 'update', listId: null, rowStatus: reason, consentConfirmed: false }
+    const none = { listId: null, consentConfirmed: false, createsCompanies: false }
+    return { kind: 'SUPPRESSIONS', onConflict: 'update', rowStatus: reason, ...none }
   }
-  const { onConflict, listId = null, status = null, consent } = options
-  return { kind: 'CONTACTS', onConflict, listId, rowStatus: status, consentConfirmed: consent === 'confirmed' }
+  const { onConflict, listId = null, status = null, consent, createCompanies: createsCompanies } = options
+  const consentConfirmed = consent === 'confirmed'
+  return { kind: 'CONTACTS', onConflict, listId, rowStatus: status, consentConfirmed, createsCompanies }
 }
 
 /** A file whose rows say what each person wants needs no consent: without it, a row that confirms is an error. */
@@ -98,6 +101,17 @@ function requireConsent({ listId, consent, status }: ImportOptions, layout: Layo
     'must be "confirmed" with listId: all contacts of the file must have consented to emails from this list. A file with a column status or unsubscribedAt needs it for rows that confirm',
   )
 }
+
+/** A name identifies no company: it would be created for each of its people. */
+function requireCompanyKey({ createCompanies }: ImportOptions, layout: Layout | null): void {
+  if (createCompanies && layout && !layout.columns.some(isCompanyKey))
+    throw invalidField(
+      'createCompanies',
+      'needs a column companyExternalId or companyDomain: a name does not identify a company',
+    )
+}
+
+const isCompanyKey = (column: string | null) => column === 'companyExternalId' || column === 'companyDomain'
 
 const saysWhatPersonWants = (column: string | null) => tellsSubscribers(column) || column === 'unsubscribedAt'
 

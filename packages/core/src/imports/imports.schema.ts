@@ -179,6 +179,9 @@ export const ImportOptions = z.strictObject({
     'Maps columns of a CSV file, as a JSON object: header → property, `customField.<key>`, or `null` to leave it out. Takes precedence over `source` and over names.',
   ),
   unknownColumns,
+  createCompanies: QueryBoolean.default(false).describe(
+    'Whether a row creates the company that `companyExternalId` or `companyDomain` names if none has these keys, with `companyName` as its name. Without it, such a row is an error.',
+  ),
   dryRun: dryRun.describe(
     'Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.',
   ),

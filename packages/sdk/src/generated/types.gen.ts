@@ -1379,7 +1379,7 @@ export type ContactFilter = {
      * This filter is not true.
      */
     not: ContactFilter;
-} | FilterByField | FilterByTags | FilterByList | FilterByCampaign | FilterByDeal;
+} | FilterByField | FilterByTags | FilterByList | FilterByCampaign | FilterByDeal | FilterByCompany;
 
 /**
  * The duplicate to merge.
@@ -2511,6 +2511,105 @@ export type FilterByCampaign = {
      * Only in the last hours, days or weeks, such as `30d`.
      */
     within?: string;
+};
+
+/**
+ * Contacts by the company that `companyId` names.
+ */
+export type FilterByCompany = {
+    /**
+     * What must be true of the company of the contact. Empty for any company. Other names are fields: `name`, `domain`, `externalId`, `phone`, `website`, `createdAt`, `updatedAt` or `customFieldValues.<key>`, with a value, or with the operators of `FilterByField`.
+     */
+    company: {
+        /**
+         * The company itself.
+         */
+        id?: string;
+        /**
+         * The owner of the company.
+         */
+        ownerId?: string;
+        /**
+         * The condition on its tags.
+         */
+        tags?: {
+            /**
+             * Has this tag.
+             */
+            has?: string;
+            /**
+             * Has at least one of these tags.
+             */
+            hasAny?: Array<string>;
+        };
+        [key: string]: string | number | boolean | {
+            /**
+             * Equal. For `email`, ignoring case.
+             */
+            eq?: string | number | boolean;
+            /**
+             * Not equal, or without a value.
+             */
+            ne?: string | number | boolean;
+            /**
+             * Less than.
+             */
+            lt?: number;
+            /**
+             * Less than or equal.
+             */
+            lte?: number;
+            /**
+             * Greater than.
+             */
+            gt?: number;
+            /**
+             * Greater than or equal.
+             */
+            gte?: number;
+            /**
+             * Contains the text, ignoring case and accents.
+             */
+            contains?: string;
+            /**
+             * Starts with the text, ignoring case and accents.
+             */
+            startsWith?: string;
+            /**
+             * Equal to one of the texts.
+             */
+            in?: Array<string>;
+            /**
+             * Before this timestamp or date.
+             */
+            before?: string;
+            /**
+             * At or after this timestamp or date.
+             */
+            after?: string;
+            /**
+             * In the last hours, days or weeks, such as `30d`.
+             */
+            within?: string;
+            /**
+             * Not in the last hours, days or weeks, or without a value.
+             */
+            notWithin?: string;
+            /**
+             * Whether there is a value.
+             */
+            isSet?: boolean;
+        } | string | {
+            /**
+             * Has this tag.
+             */
+            has?: string;
+            /**
+             * Has at least one of these tags.
+             */
+            hasAny?: Array<string>;
+        } | undefined;
+    };
 };
 
 /**
@@ -12727,6 +12826,10 @@ export type ImportsCreateData = {
          * Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out. An import of contacts leaves out no column whose name or values speak of consent, opt-in or opt-out: map it to `status` or to `null`, else 400, or the import fails before it writes a contact.
          */
         unknownColumns?: 'error' | 'ignore';
+        /**
+         * Whether a row creates the company that `companyExternalId` or `companyDomain` names if none has these keys, with `companyName` as its name. Without it, such a row is an error.
+         */
+        createCompanies?: boolean;
         /**
          * Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.
          */

@@ -69,6 +69,8 @@ export const imports = tenantTable(
     listId: id('lst'),
     /** Whether the caller states that the people of the file have consented. */
     consentConfirmed: boolean().notNull().default(false),
+    /** Whether rows create the companies that they name. */
+    createsCompanies: boolean().notNull().default(false),
     dryRun: boolean().notNull(),
     eachEvent: boolean().notNull(),
     processed: integer().notNull().default(0),

@@ -20,7 +20,10 @@ test.each([
   ['lastName', ['lastName', 'Last Name', 'last_name', 'Surname', 'family name']],
   ['phone', ['Phone', 'phone_number', 'Telephone']],
   ['locale', ['Locale', 'Language', 'lang']],
-  ['company', ['Company', 'Company Name', 'Organization', 'organisation']],
+  ['company', ['Company', 'Organization', 'organisation']],
+  ['companyExternalId', ['companyExternalId', 'Company External ID']],
+  ['companyDomain', ['companyDomain', 'company_domain']],
+  ['companyName', ['companyName', 'Company Name']],
   ['tags', ['tags', 'Tags', 'TAG']],
   ['source', ['source', 'Source']],
   ['customFieldValues.plan', ['plan', 'Plan', 'Tariff', 'customField.plan', 'customFieldValues.plan']],
@@ -42,7 +45,7 @@ test('names unknown columns and lists the known ones', () => {
   const names = ['email', 'Nickname', 'customField.nothing', 'Fav\u0007orite']
   expect(() => matchColumns(names, fields)).toThrow(
     'Unknown columns: "Nickname", "customField.nothing", "Fav\\u0007orite". Known columns: email, externalId, firstName, lastName, phone, company, ' +
-      'locale, tags, source, companyId, name, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
+      'locale, tags, source, companyId, name, companyExternalId, companyDomain, companyName, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
       'Ignored columns: id, createdAt, updatedAt, lastActivityAt. ' +
       'Map the others with columns={"Mail":"email","Notes":null}, or leave them out with unknownColumns=ignore',
   )

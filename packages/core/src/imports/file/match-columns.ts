@@ -6,6 +6,7 @@ import { AppError, invalidField } from '../../kernel/errors.ts'
 import { withSuggestion } from '../../kernel/suggestion.ts'
 import { trimInvisible } from '../../kernel/values/text.ts'
 import type { ExportSource } from '../sources/export-source.ts'
+import { companyProperties } from '../rows/company-values.ts'
 import { isStatusColumn } from '../rows/status-columns.ts'
 import { type Columns, normalizeName, resolveColumns, requireHeaders, toPrintable } from './column-names.ts'
 import { findConsentColumn, isOptOutColumn, speaksOfConsentByName, toStatusColumn } from './consent-columns.ts'
@@ -14,8 +15,8 @@ import type { ColumnMatcher } from './import-header.ts'
 /** Begins the name of a column of custom field values. */
 export const customPrefix = 'customFieldValues.'
 
-/** Properties of a row that say what the person wants, beside those of the contact. */
-const rowProperties = ['name', 'status', 'confirmedAt', 'unsubscribedAt', 'optInAddress'] as const
+/** Properties of a row that name its company, or say what the person wants, beside those of the contact. */
+const rowProperties = ['name', ...companyProperties, 'status', 'confirmedAt', 'unsubscribedAt', 'optInAddress'] as const
 const contactProperties = ['email', 'externalId', ...textPropertyNames, 'tags', 'source', 'companyId']
 const properties = [...contactProperties, ...rowProperties]
 /** Properties that an export contains and an import ignores. */
@@ -151,7 +152,7 @@ export function consentLeftOut(name: string, details?: { line: number }): AppErr
 }
 
 /** Custom fields with the name of one of these properties are older than the property. */
-const newProperties = [...rowProperties, 'locale']
+const newProperties = [...rowProperties, 'locale', 'companyId']
 
 function requireUnambiguous(
   names: readonly string[],

@@ -3,27 +3,31 @@ import { ContactInput } from '../../contacts/contacts.schema.ts'
 import { checkCustomValue, type CustomFields } from '../../custom-fields/custom-fields.ts'
 import type { Issue } from '../../kernel/errors.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
+import { type NamedCompany, splitCompany } from './company-values.ts'
 import type { Values } from './row-values.ts'
 
 const keys = ['email', 'externalId']
 
-/** Returns the contact without the values that are wrong, or what is wrong with its keys or the names of its properties. */
+/** Returns the contact, and the company that it names, without the values that are wrong, or what is wrong with its keys or the names of its properties. */
 export function readContactInput(
   values: Values,
   fields: CustomFields = new Map(),
-): { contact: ContactInput; warnings: Issue[] } | { issue: Issue } {
-  const warnings: Issue[] = []
-  let left = splitName(values, warnings)
+): { contact: ContactInput; company?: NamedCompany | undefined; warnings: Issue[] } | { issue: Issue } {
+  const { company, rest, issues } = splitCompany(values)
+  const warnings = issues.map(asLeftOut)
+  let left = splitName(rest, warnings)
   for (;;) {
     const { data: contact, error } = ContactInput.safeParse(left)
     const issues = error ? toIssues(error) : findWrongValues(contact.customFieldValues ?? {}, fields)
-    if (contact && issues.length === 0) return { contact, warnings }
+    if (contact && issues.length === 0) return { contact, company, warnings }
     const fatal = issues.find((issue) => isFatal(issue, left))
     if (fatal) return { issue: fatal }
-    warnings.push(...issues.map(({ path, message }) => ({ path, message: `${message}; left out` })))
+    warnings.push(...issues.map(asLeftOut))
     left = leaveOut(left, issues)
   }
 }
+
+const asLeftOut = ({ path, message }: Issue): Issue => ({ path, message: `${message}; left out` })
 
 const isFatal = ({ path, message }: Issue, values: Values) => {
   const [name = ''] = path.split('.')

@@ -1,11 +1,12 @@
 /** Reads the rows of a file: whom each is about, what it says about emails, and its contact as `POST /contacts` checks it. */
 import { Email } from '../../kernel/validation.ts'
 import type { ContactInput } from '../../contacts/contacts.schema.ts'
-import { ExternalId } from '../../kernel/values/external-id.ts'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import type { FileStatus } from '../../db/schema/imports.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type RowError, toRowError } from './row-errors.ts'
+import type { NamedCompany } from './company-values.ts'
+import { ImportedExternalId } from './external-id.ts'
 import { readContactInput } from './contact-values.ts'
 import { parseStatus, type RowStatus } from './row-status.ts'
 import type { RowValues } from './row-values.ts'
@@ -24,7 +25,13 @@ export interface PersonRow {
 
 /** A row with its contact, or why there is none. The warnings are about values that cannot be read, and are left out. */
 export type ImportRow =
-  | { line: number; contact: ContactInput; status?: RowStatus | undefined; warnings?: RowError[] }
+  | {
+      line: number
+      contact: ContactInput
+      company?: NamedCompany | undefined
+      status?: RowStatus | undefined
+      warnings?: RowError[]
+    }
   | RowError
 
 /** `ofEveryRow` are the statuses that the request or the header gives. */
@@ -48,7 +55,8 @@ export function readPerson(row: RowValues | RowError, { ofEveryRow = [], fields 
       const read = readContactInput(contact.values, fields)
       if ('issue' in read) return toRowError(line, [read.issue])
       const all = [...warnings, ...read.warnings].map((issue) => toRowError(line, [issue]))
-      return { line, contact: read.contact, status, ...asWarnings([...contact.warnings, ...all]) }
+      const { contact: input, company } = read
+      return { line, contact: input, ...(company && { company }), status, ...asWarnings([...contact.warnings, ...all]) }
     },
   }
 }
@@ -60,15 +68,6 @@ interface Reading {
 }
 
 const asWarnings = (warnings: RowError[]) => (warnings.length > 0 ? { warnings } : {})
-
-/** `1.23457E+14`, or `1.23457E14` (Java): several ids of a column become the same text. */
-const shortened = /^[+-]?\d(?:(?:[.,]\d+)?e[+-]\d{2,3}|[.,]\d+e\d{1,3})$/i
-const ImportedExternalId = ExternalId.refine(
-  (id) => !shortened.test(id),
-  'was shortened by a spreadsheet: export the file again, and do not save it in a spreadsheet, or format the column as text',
-)
-  .nullable()
-  .optional()
 
 /** Reads a row as a whole. */
 export function readImportRow(row: RowValues | RowError, reading?: Reading): ImportRow {

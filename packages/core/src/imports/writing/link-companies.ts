@@ -1,19 +1,121 @@
-/** Finds the companies that the rows of an import name. */
+/** Finds the companies that the rows of an import name, and creates those that are missing. Known ones keep their values. */
+import { type CompanyKeys, createCompanyIndex, lockCompaniesByKeys } from '../../companies/find-company.ts'
 import { lockCompanies } from '../../companies/linked-companies.ts'
+import { writeCompanies } from '../../companies/write-companies.ts'
+import type { ContactInput } from '../../contacts/contacts.schema.ts'
+import { AppError, invalidField } from '../../kernel/errors.ts'
+import type { CompanyId } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
+import type { ImportRecord } from '../import-record.ts'
+import type { NamedCompany } from '../rows/company-values.ts'
 import type { ImportRow } from '../rows/import-rows.ts'
+import { type RowError, toRowError } from '../rows/row-errors.ts'
+
+type ValidRow = Extract<ImportRow, { contact: unknown }>
+type Options = Pick<ImportRecord, 'createsCompanies' | 'eachEvent'>
 
 /**
- * Leaves out, with a warning, the `companyId` of rows whose company does not exist here: the people of an export can be
- * imported into another workspace. Locks the others.
+ * Gives the contact of each row its company, and locks the company. A row whose company does not exist is an error. Only
+ * its `companyId` is left out with a warning: the people of an export can be imported into another workspace.
  */
-export async function linkCompanies(ctx: Ctx, rows: readonly ImportRow[]): Promise<ImportRow[]> {
-  const ids = rows.flatMap((row) => ('contact' in row ? (row.contact.companyId ?? []) : []))
+export async function linkCompanies(ctx: Ctx, options: Options, rows: readonly ImportRow[]): Promise<ImportRow[]> {
+  const valid = rows.filter((row) => 'contact' in row)
+  const ids = valid.flatMap(({ contact }) => contact.companyId ?? [])
+  const named = new Map(valid.flatMap((row) => (row.company ? [[keyOf(row.company), row] as const] : [])))
+  const found = await findCompanies(ctx, options, named)
   const known = await lockCompanies(ctx, ids)
-  return rows.map((row) => {
-    if (!('contact' in row) || !row.contact.companyId || known.has(row.contact.companyId)) return row
-    const { companyId: _, ...contact } = row.contact
-    const warning = { line: row.line, column: 'companyId', message: 'Company not found; left out' }
-    return { ...row, contact, warnings: [...(row.warnings ?? []), warning] }
-  })
+  const link = (row: ValidRow): ImportRow => {
+    const company = row.company && found.get(keyOf(row.company))
+    if (company instanceof AppError) return toCompanyError(row, company)
+    if (company) return { ...row, contact: withCompany(row.contact, company) }
+    return !row.contact.companyId || known.has(row.contact.companyId) ? row : withoutCompany(row)
+  }
+  return rows.map((row) => ('contact' in row ? link(row) : row))
+}
+
+const keyOf = ({ externalId, domain }: NamedCompany) => JSON.stringify([externalId, domain])
+
+type Found = ReadonlyMap<string, CompanyId | AppError>
+
+/** By the keys of the companies: the id, or why there is none. */
+async function findCompanies(ctx: Ctx, options: Options, named: ReadonlyMap<string, ValidRow>): Promise<Found> {
+  if (named.size === 0) return new Map()
+  const companies = [...named.values()].flatMap(({ company }) => company ?? [])
+  const index = createCompanyIndex(await lockCompaniesByKeys(ctx, companies))
+  const found = new Map<string, CompanyId | AppError>()
+  const incomplete = new Map<string, ValidRow>()
+  for (const [key, row] of named) {
+    const match = matchOrError(() => index.match(row.company ?? {}).record)
+    if (match instanceof AppError) found.set(key, match)
+    else if (match && (!options.createsCompanies || hasKeys(match, row.company))) found.set(key, match.id)
+    else incomplete.set(key, row)
+  }
+  for (const [key, outcome] of await completeCompanies(ctx, options, incomplete)) found.set(key, outcome)
+  return found
+}
+
+function matchOrError<Row>(match: () => Row): Row | AppError {
+  try {
+    return match()
+  } catch (error) {
+    if (error instanceof AppError) return error
+    throw error
+  }
+}
+
+/** Whether the company has all keys of the row. */
+const hasKeys = (company: CompanyKeys, { externalId, domain }: CompanyKeys = {}) =>
+  Boolean((company.externalId ?? !externalId) && (company.domain ?? !domain))
+
+/** Creates companies, and adds the keys that known ones do not have. */
+async function completeCompanies(
+  ctx: Ctx,
+  { createsCompanies, eachEvent }: Options,
+  incomplete: ReadonlyMap<string, ValidRow>,
+): Promise<Found> {
+  const rows = [...incomplete]
+  if (!createsCompanies) return new Map(rows.map(([key, { company }]) => [key, companyMissing(company)]))
+  if (rows.length === 0) return new Map()
+  const outcomes = await writeCompanies(
+    ctx,
+    rows.map(([, row]) => toNewCompany(row)),
+    { onExisting: 'addKeys', emitsEvents: eachEvent },
+  )
+  return new Map(
+    rows.flatMap(([key], index) => {
+      const outcome = outcomes[index]
+      return outcome ? [[key, outcome.status === 'REJECTED' ? outcome.error : outcome.company.id]] : []
+    }),
+  )
+}
+
+const maxName = 200
+
+function toNewCompany({ company, contact }: ValidRow) {
+  const { externalId, domain, name } = company ?? {}
+  return { externalId, domain, name: (name ?? contact.company ?? domain ?? externalId ?? '').slice(0, maxName) }
+}
+
+const companyMissing = (company: NamedCompany | undefined) =>
+  invalidField(
+    company?.externalId === undefined ? 'companyDomain' : 'companyExternalId',
+    'no company has it: create the company, or send createCompanies=true',
+  )
+
+function toCompanyError({ line, company }: ValidRow, { message, issues }: AppError): RowError {
+  if (issues) return toRowError(line, issues)
+  return { line, column: company?.externalId === undefined ? 'companyDomain' : 'companyExternalId', message }
+}
+
+/** In a file, an empty text is none: the contact gets the name of the company. */
+const withCompany = ({ company: text, ...contact }: ContactInput, companyId: CompanyId): ContactInput => ({
+  ...contact,
+  ...(text && { company: text }),
+  companyId,
+})
+
+function withoutCompany(row: ValidRow): ValidRow {
+  const { companyId: _, ...contact } = row.contact
+  const warning = { line: row.line, column: 'companyId', message: 'Company not found; left out' }
+  return { ...row, contact, warnings: [...(row.warnings ?? []), warning] }
 }

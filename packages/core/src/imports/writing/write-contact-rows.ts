@@ -45,7 +45,7 @@ export async function writeContactRows(
 ): Promise<WrittenRows> {
   const { id, actorId, onConflict, eachEvent } = claimed
   const consenting = given.map((row) => requireConsent(claimed, row))
-  const rows = await linkCompanies(ctx, consenting)
+  const rows = await linkCompanies(ctx, claimed, consenting)
   const valid = rows.filter((row) => 'contact' in row)
   const outcomes = await writeContacts(
     ctx,
