@@ -25,16 +25,14 @@ const momentMessage =
   'must be a moment such as 2026-11-21T06:35:49Z or 2026-11-21 06:35:49, or a date such as 2026-11-21'
 
 /** A moment without a time zone can seem to be in the future for some hours: it becomes the present. */
-export function readMoment(text: string): { at: Timestamp } | { message: string } {
+export function readMoment(text: string): { at: Timestamp } | { message: string; isNone?: boolean } {
   const moment = parseMoment(text)
   const now = Date.now()
-  if (isEpochStart(text)) return { message: 'is the start of 1970, which stands for no date' }
+  // Programs write the number zero as this date.
+  if (moment?.getTime() === 0) return { message: 'is the start of 1970, which stands for no date', isNone: true }
   if (moment && moment.getTime() <= now + dayMs) return { at: timestampAt(Math.min(moment.getTime(), now)) }
   return { message: moment ? 'must not be in the future' : momentMessage }
 }
-
-/** Programs write the number zero as this date. */
-const isEpochStart = (text: string) => parseMoment(text)?.getTime() === 0
 
 /** JSON has numbers and booleans too. Undefined for a value that is missing, also as a date of zeros. */
 function toText(value: unknown): string | undefined {
@@ -66,8 +64,8 @@ interface ReadStatus {
 export function parseStatus(given: Readonly<Record<string, unknown>>, ofEveryRow: readonly FileStatus[]): ReadStatus {
   const issues: Issue[] = []
   const confirmedAt = toText(given['confirmedAt'])
-  const proof = confirmedAt === undefined || isEpochStart(confirmedAt) ? undefined : readMoment(confirmedAt)
-  if (proof && 'message' in proof) issues.push({ path: 'confirmedAt', message: proof.message })
+  const proof = confirmedAt === undefined ? undefined : readMoment(confirmedAt)
+  if (proof && 'message' in proof && !proof.isNone) issues.push({ path: 'confirmedAt', message: proof.message })
   const address = OptInAddress.safeParse(given['optInAddress'])
   for (const { message } of address.error ? toIssues(address.error) : []) issues.push({ path: 'optInAddress', message })
   const leaving = readLeaving(given['unsubscribedAt'])

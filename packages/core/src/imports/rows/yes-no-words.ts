@@ -37,7 +37,9 @@ for (const tick of ticks) answers.set(tick, true)
 export const readYesNo = (text: string): boolean | undefined => answers.get(withoutMarks(text))
 
 /** Whether the text stands for no value. */
-export const isMissing = (text: string) => missing.includes(withoutMarks(text)) || isBroken(text)
+export const isMissing = (text: string) =>
+  (text.trim().length <= maxMissingLength && missing.includes(withoutMarks(text))) || isBroken(text)
+const maxMissingLength = Math.max(...missing.map((word) => word.length))
 
 /** Whether a program wrote that it has no value: no person means this text. */
-export const isBroken = (text: string) => broken.test(text.trim())
+export const isBroken = (text: string) => /^\s*[#[]/.test(text) && broken.test(text.trim())
