@@ -383,6 +383,24 @@ CREATE TABLE "soft_bounces" (
 	CONSTRAINT "soft_bounces_workspace_id_email_hash_mailed_at_pk" PRIMARY KEY("workspace_id","email_hash","mailed_at")
 );
 --> statement-breakpoint
+CREATE TABLE "notes" (
+	"workspace_id" uuid NOT NULL,
+	"id" uuid NOT NULL,
+	"kind" text NOT NULL,
+	"body" text NOT NULL,
+	"occurred_at" timestamp (3) with time zone NOT NULL,
+	"contact_id" uuid,
+	"company_id" uuid,
+	"deal_id" uuid,
+	"author_id" uuid,
+	"api_key_id" uuid,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "notes_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
+	CONSTRAINT "notes_kind_check" CHECK ("notes"."kind" in ('NOTE', 'CALL', 'MEETING')),
+	CONSTRAINT "notes_record_check" CHECK (num_nonnulls("notes"."contact_id", "notes"."company_id", "notes"."deal_id") > 0)
+);
+--> statement-breakpoint
 CREATE TABLE "deal_moves" (
 	"workspace_id" uuid NOT NULL,
 	"id" uuid NOT NULL,
@@ -836,6 +854,11 @@ ALTER TABLE "erasures" ADD CONSTRAINT "erasures_workspace_id_workspaces_id_fk" F
 ALTER TABLE "external_id_aliases" ADD CONSTRAINT "external_id_aliases_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "lists" ADD CONSTRAINT "lists_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "soft_bounces" ADD CONSTRAINT "soft_bounces_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "notes" ADD CONSTRAINT "notes_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "notes" ADD CONSTRAINT "notes_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "notes" ADD CONSTRAINT "notes_company_fk" FOREIGN KEY ("workspace_id","company_id") REFERENCES "public"."companies"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "notes" ADD CONSTRAINT "notes_deal_fk" FOREIGN KEY ("workspace_id","deal_id") REFERENCES "public"."deals"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "notes" ADD CONSTRAINT "notes_author_fk" FOREIGN KEY ("workspace_id","author_id") REFERENCES "public"."members"("workspace_id","user_id") ON DELETE SET NULL ("author_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deal_moves" ADD CONSTRAINT "deal_moves_deal_fk" FOREIGN KEY ("workspace_id","deal_id") REFERENCES "public"."deals"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_company_fk" FOREIGN KEY ("workspace_id","company_id") REFERENCES "public"."companies"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -935,6 +958,13 @@ CREATE INDEX "external_id_aliases_contact_index" ON "external_id_aliases" USING 
 CREATE INDEX "lists_id_index" ON "lists" USING btree ("id");--> statement-breakpoint
 CREATE INDEX "lists_created_index" ON "lists" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "soft_bounces_mailed_index" ON "soft_bounces" USING btree ("mailed_at");--> statement-breakpoint
+CREATE INDEX "notes_created_index" ON "notes" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "notes_occurred_index" ON "notes" USING btree ("workspace_id","occurred_at","id");--> statement-breakpoint
+CREATE INDEX "notes_kind_index" ON "notes" USING btree ("workspace_id","kind","created_at","id");--> statement-breakpoint
+CREATE INDEX "notes_contact_index" ON "notes" USING btree ("workspace_id","contact_id","created_at","id") WHERE "notes"."contact_id" is not null;--> statement-breakpoint
+CREATE INDEX "notes_company_index" ON "notes" USING btree ("workspace_id","company_id","created_at","id") WHERE "notes"."company_id" is not null;--> statement-breakpoint
+CREATE INDEX "notes_deal_index" ON "notes" USING btree ("workspace_id","deal_id","created_at","id") WHERE "notes"."deal_id" is not null;--> statement-breakpoint
+CREATE INDEX "notes_author_index" ON "notes" USING btree ("workspace_id","author_id","created_at","id") WHERE "notes"."author_id" is not null;--> statement-breakpoint
 CREATE INDEX "deal_moves_deal_index" ON "deal_moves" USING btree ("workspace_id","deal_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_created_index" ON "deals" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_updated_index" ON "deals" USING btree ("workspace_id","updated_at","id");--> statement-breakpoint

@@ -72,6 +72,7 @@ import { type ProviderMessageOptions, providerMessageRoutes } from './routes/pro
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
 import { tlsRoutes } from './http/hosts/tls-allowed.ts'
+import { noteRoutes } from './routes/notes.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { teamRoutes } from './routes/team.ts'
 import { templateRoutes } from './routes/templates.ts'
@@ -184,6 +185,7 @@ async function workspaceRoutes(
   await scope.register(pipelineRoutes)
   await scope.register(dealRoutes)
   await scope.register(taskRoutes)
+  await scope.register(noteRoutes)
   await scope.register(webhookRoutes)
   await scope.register(deliveryRoutes)
   await scope.register(eventRoutes)

@@ -10,6 +10,7 @@ import { contactCases } from './isolation-contacts.ts'
 import { dealCases } from './isolation-deals.ts'
 import { mcpCases } from './isolation-mcp.ts'
 import { consentCases, subscriberCases } from './isolation-consent.ts'
+import { noteCases } from './isolation-notes.ts'
 import { webhookCases } from './isolation-webhooks.ts'
 import { openAnotherSession } from './records.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
@@ -60,6 +61,7 @@ const prefixes = {
   emptyPipeline: 'pip',
   deal: 'dea',
   task: 'tsk',
+  note: 'nte',
 } satisfies Record<string, IdPrefix>
 type Kind = keyof typeof prefixes
 
@@ -136,6 +138,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
       ownerId: me.user?.id,
     }),
     task: await make(`/contacts/${contact}/tasks`, { title: 'Call', assigneeId: me.user?.id }),
+    note: await make('/notes', { body: 'secret', contactId: contact }),
     user: me.user?.id ?? '',
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     draft: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
@@ -252,6 +255,7 @@ export const cases: Record<string, MakeRequest[]> = {
     ({ user }, own) => ({ path: `/pipelines/${own.pipeline}/summary?ownerId=${user}` }),
     ({ company }, own) => ({ path: `/pipelines/${own.pipeline}/summary?companyId=${company}` }),
   ],
+  ...noteCases,
   ...dealCases,
   'POST /contacts/{contactId}/tasks': [
     ({ contact }) => ({ path: `/contacts/${contact}/tasks`, body: { title: 'spy' } }),

@@ -50,6 +50,11 @@ export const mcpToolCases = {
   upsert_company: [
     ({ user }: Ids) => callTool('upsert_company', { name: 'Acme', domain: 'mcp.example', ownerId: user }),
   ],
+  create_note: [
+    ({ contact }: Ids) => callTool('create_note', { contactId: contact, body: 'spy' }),
+    ({ company }: Ids) => callTool('create_note', { companyId: company, body: 'spy' }),
+    ({ deal }: Ids) => callTool('create_note', { dealId: deal, body: 'spy' }),
+  ],
   opt_out_contact: [
     ({ contact }: Ids) => callTool('opt_out_contact', { contactId: contact }),
     ({ list }: Ids, own: Ids) => callTool('opt_out_contact', { contactId: own.contact, listId: list }),

@@ -113,6 +113,7 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
       key: workspace.key,
       body: { status: nextNumber() % 2 === 0 ? 'WON' : 'LOST' },
     }),
+  '/notes': (fixture) => create(fixture, '/notes', { body: 'Called', contactId: fixture.parents['contacts'] }),
   '/tasks': (fixture) => create(fixture, `/contacts/${fixture.parents['contacts']}/tasks`, { title: 'Call' }),
 }
 

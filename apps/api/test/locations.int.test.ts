@@ -18,6 +18,7 @@ const creations: Record<string, (parents: Record<string, string>) => Json> = {
   '/contacts': () => ({ email: freshEmail() }),
   '/companies': () => ({ name: 'Acme' }),
   '/contacts/{contactId}/tasks': () => ({ title: 'Call' }),
+  '/notes': ({ contacts }) => ({ body: 'Called', contactId: contacts }),
   '/custom-fields': () => ({ key: 'plan', label: 'Plan', type: 'TEXT' }),
   '/lists': () => ({ name: 'Newsletter' }),
   '/suppressions': () => ({ email: freshEmail(), reason: 'MANUAL' }),

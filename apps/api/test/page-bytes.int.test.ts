@@ -73,6 +73,7 @@ const filter = fill(65_536, (eq) => ({
 }))
 const pipeline = { name: wide(200), stages: many(100, (n) => ({ name: wide(200, n), winProbability: 100 })) }
 
+const note = () => ({ body: notes, contactId: fixture.parents['contacts'] })
 const addTask = () => create(`/contacts/${fixture.parents['contacts']}/tasks`, task)
 const addContact = () => create('/contacts', { ...contact, email: longEmail() })
 const submitForm = (given: Json = values) =>
@@ -91,6 +92,7 @@ const largestRecords: Record<string, () => Promise<unknown>> = {
   '/companies/{id}/activity': () => patch(`/companies/${fixture.parents['companies']}`, company),
   '/contacts/{contactId}/tasks': addTask,
   '/tasks': addTask,
+  '/notes': () => create('/notes', note()),
   '/lists': () => create('/lists', list),
   '/suppressions': () => create('/suppressions', { email: longEmail(), reason: 'MANUAL', note: wide(1_000) }),
   '/segments': () => create('/segments', { name: wide(200), filter }),
@@ -209,6 +211,7 @@ const largerRecords: [field: string, path: string, body: () => Json][] = [
     () => ({ email: longEmail(), customFieldValues: { ...customFieldValues, c2: `${customFieldValues.c2}xxx` } }),
   ],
   ['notes', '/contacts/{contactId}/tasks', () => ({ ...task, notes: `${notes}x` })],
+  ['body', '/notes', () => ({ ...note(), body: `${notes}x` })],
   ['description', '/lists', () => ({ ...list, description: `${notes}x` })],
   ['fields', '/forms', () => ({ ...form, fields: [...fields, { label: 'x', type: 'TEXT' }] })],
   ['filter', '/segments', () => ({ name: 'x', filter: { all: [filter, { field: 'company', eq: 'x' }] } })],
@@ -225,6 +228,7 @@ const half = 'x'.repeat(10_000)
 /** By path: a field, and values above its limit, by the length of a part. */
 const storedBefore: [path: string, field: string, make: (length: number) => unknown][] = [
   ['/tasks', 'notes', (length) => `${half}${'x'.repeat(length)}`],
+  ['/notes', 'body', (length) => `${half}${'x'.repeat(length)}`],
   ['/lists', 'description', (length) => `${half}${'x'.repeat(length)}`],
   [
     '/forms',
@@ -233,12 +237,13 @@ const storedBefore: [path: string, field: string, make: (length: number) => unkn
   ],
   ['/segments', 'filter', (n) => ({ field: 'company', in: many(50, (one) => `${'x'.repeat(1_900)}${n}${one}`) })],
 ]
+const otherChanges: Record<string, Json> = { '/tasks': { title: 'x' }, '/notes': { kind: 'CALL' } }
 test.each(storedBefore)('%s: a %s above the limit may stay and shrink, not grow', async (path, field, make) => {
   const [{ id } = {}] = await readAll(path)
   const stored = typeof make(0) === 'string' ? `$1::jsonb #>> '{}'` : '$1::jsonb'
   await api.query(`update ${path.slice(1)} set ${field} = ${stored}`, [JSON.stringify(make(9_000))])
   const statusOf = async (body: Json) => (await patch(`${path}/${String(id)}`, body)).status
-  expect(await statusOf(path === '/tasks' ? { title: 'x' } : { name: 'x' })).toBe(200)
+  expect(await statusOf(otherChanges[path] ?? { name: 'x' })).toBe(200)
   expect(await statusOf({ [field]: make(8_000) })).toBe(200)
   expect(await statusOf({ [field]: make(10_000) })).toBe(400)
 })

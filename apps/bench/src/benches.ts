@@ -17,6 +17,7 @@ import { killing } from './benches/killing.ts'
 import { listing } from './benches/listing.ts'
 import { manyWebhooks } from './benches/many-webhooks.ts'
 import { movingDeals } from './benches/moving-deals.ts'
+import { noting } from './benches/noting.ts'
 import { peers } from './benches/peers.ts'
 import { postgres15 } from './benches/postgres-15.ts'
 import { publicForm } from './benches/public-form.ts'
@@ -35,6 +36,7 @@ export const benches: Record<string, Bench> = {
   'two-apis': twoApis,
   deals: movingDeals,
   companies: companiesOfContacts,
+  notes: noting,
   listings: listing,
   segments,
   export: exporting,

@@ -57,6 +57,11 @@ const expected: Record<string, (string | RegExp)[]> = {
   deals: [
     /"OPEN"\n\{[^}]*"valueCents": 1700000,[^}]*"weightedValueCents": 680000,[^}]*\}\n\["WON",true\]\n2\n"Price"\n1\n"DEAL"\n\{"seats":25\}\n1\n\{\n  "won": 0,[^}]*\}\n"WON"\n"WON"\n\["WON",900000,""\]\n"Call Hedy back"\ntrue\n/,
   ],
+  notes: [
+    /\["CALL","2026-12-01T09:30:00.000Z",null\]\ntrue\n/,
+    '["MEETING","CALL"]"Asked for an offer for 25 seats."\n"Asked for an offer for 30 seats."\n',
+    '["She signs next week.",null]\n"Note not found"\n',
+  ],
   emails: [/verify\/x[^]+\ntrue\n/, '["opted_out",', '["SENT","REQUEST",1]'],
   forms: [
     '<h1>Contact us</h1>',

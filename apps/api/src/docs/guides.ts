@@ -33,6 +33,7 @@ export const guides: readonly Guide[] = [
   readGuide('segments'),
   readGuide('companies'),
   readGuide('deals'),
+  readGuide('notes'),
   readGuide('forms'),
   readGuide('newsletters'),
   readGuide('emails'),

@@ -60,7 +60,7 @@ const getContact = defineTool({
   operations: ['contacts.get', 'contacts.getTrackingConsent', 'contacts.listActivity'],
   title: 'Get a contact',
   description:
-    'Returns a contact, what it chose about the tracking of opens and clicks, and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals and tasks. To find a contact by email address or external id, call `search_contacts`.',
+    'Returns a contact, what it chose about the tracking of opens and clicks, and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals and tasks.',
   role: 'VIEWER',
   annotations: reads,
   input: z.strictObject({ contactId: Id('con'), ...pageInput }),
@@ -81,7 +81,7 @@ const upsert = defineTool({
   operations: ['contacts.upsert'],
   title: 'Create or update a contact',
   description:
-    'Creates a contact, or updates the contact with this external id or email address. A contact that its external id finds gets another address if no contact has it. Overwrites the given fields and leaves the others unchanged; `tags` replaces all tags. Does not subscribe the contact to a list. Idempotent.',
+    'Creates a contact, or updates the contact with this external id or email address. Overwrites the given fields and leaves the others unchanged; `tags` replaces all tags. Does not subscribe the contact to a list. Idempotent.',
   role: 'MEMBER',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.strictObject(ContactInput.shape),
@@ -125,7 +125,7 @@ const addTask = defineTool({
   name: 'create_task',
   operations: ['tasks.create'],
   title: 'Create a task',
-  description: 'Creates a task for a contact. Not idempotent: a repeated call creates another task.',
+  description: 'Creates a task for a contact.',
   role: 'MEMBER',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({ contactId: Id('con'), ...TaskInput.shape }),

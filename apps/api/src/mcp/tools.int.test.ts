@@ -26,7 +26,7 @@ interface Schema {
 }
 
 test('no tool deletes, exports, or manages keys, members or webhooks', () => {
-  expect(names).toHaveLength(35)
+  expect(names).toHaveLength(36)
   expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
 })
 
@@ -120,6 +120,7 @@ describe('roles', () => {
       suppress_address: 'suppressions.create',
       lift_suppression: 'suppressions.delete',
       create_task: 'tasks.create',
+      create_note: 'notes.create',
       list_lists: 'lists.list',
       create_list: 'lists.create',
       add_subscriber: 'lists.addSubscriber',

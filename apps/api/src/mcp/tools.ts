@@ -6,6 +6,7 @@ import { dealTools } from './deal-tools.ts'
 import { domainTools } from './domain-tools.ts'
 import { emailTools } from './email-tools.ts'
 import { listTools } from './list-tools.ts'
+import { noteTools } from './note-tools.ts'
 import { sendingTools } from './sending-tools.ts'
 import type { Tool } from './tool.ts'
 
@@ -13,6 +14,7 @@ import type { Tool } from './tool.ts'
 export const tools: readonly Tool[] = [
   ...contactTools,
   ...companyTools,
+  ...noteTools,
   ...consentTools,
   ...listTools,
   ...campaignTools,

@@ -27,6 +27,7 @@ const tags = {
   Pipelines: 'The stages that deals pass through.',
   Deals: 'Possible sales to contacts.',
   Tasks: 'To-dos for contacts.',
+  Notes: 'Notes, calls and meetings about contacts and deals.',
   Webhooks: 'URLs that receive events, and the deliveries to them.',
   Events: 'The log of changes, and the requests that webhooks receive.',
   Agents: 'The tools of agents, by the Model Context Protocol.',

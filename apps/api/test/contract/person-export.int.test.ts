@@ -34,6 +34,7 @@ async function createPerson() {
     .data[0]
   const deal = await create('/deals', { name: 'Machine', contactId: id, pipelineId: pipeline?.id })
   const task = await create(`/contacts/${id}/tasks`, { title: 'Call back' })
+  const note = await create('/notes', { contactId: id, body: 'Called' })
   const campaign = await create('/campaigns', { name: 'November', subject: 'Hi', listId: list.id, text: 'Hello' })
   expect((await api.call('POST', `/campaigns/${campaign.id}/send`, { key: workspace.key })).status).toBe(202)
   const ctx = api.ctx(workspace.id)
@@ -41,7 +42,7 @@ async function createPerson() {
   await sendTestBatch(ctx, await claimTestBatch(ctx, batch, await createTestWorker(ctx.db)))
   const duplicate = await create('/contacts', { email: freshEmail() })
   await api.call('POST', `/contacts/${id}/merge`, { key: workspace.key, body: { contactId: duplicate.id } })
-  return { id, email, address, list, form, deal, task, campaign, duplicate }
+  return { id, email, address, list, form, deal, task, note, campaign, duplicate }
 }
 
 test('GET /contacts/{id}/export: everything that was created, as documented', async () => {
@@ -81,6 +82,7 @@ test('GET /contacts/{id}/export: everything that was created, as documented', as
     submissions: [{ formId: person.form.id, contactId: id, values: { email, news: true } }],
     deals: [{ id: person.deal.id, contactId: id }],
     tasks: [{ id: person.task.id, contactId: id }],
+    notes: [{ id: person.note.id, contactId: id }],
     campaigns: [
       { campaignId: person.campaign.id, name: 'November', contactId: id, status: 'SENT', endedAt: aTimestamp },
     ],
@@ -94,7 +96,16 @@ test('GET /contacts/{id}/export: everything that was created, as documented', as
 test('GET /contacts/{id}/export: contains nothing of other people', async () => {
   const [ada, eve] = [await createPerson(), await createPerson()]
   const { text } = await exportPerson(ada.id)
-  for (const foreign of [eve.id, eve.email, eve.address, eve.deal.id, eve.task.id, eve.campaign.id, eve.duplicate.id])
+  for (const foreign of [
+    eve.id,
+    eve.email,
+    eve.address,
+    eve.deal.id,
+    eve.task.id,
+    eve.note.id,
+    eve.campaign.id,
+    eve.duplicate.id,
+  ])
     expect(text).not.toContain(foreign)
 })
 

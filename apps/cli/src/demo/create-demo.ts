@@ -22,6 +22,8 @@ import { listPipelines } from '@rapport/core/pipelines/pipelines.ts'
 import { PipelineQuery } from '@rapport/core/pipelines/pipelines.schema.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { createSegment } from '@rapport/core/segments/segments.ts'
+import { createNote } from '@rapport/core/notes/create-note.ts'
+import { NoteInput } from '@rapport/core/notes/notes.schema.ts'
 import { createTask, updateTask } from '@rapport/core/tasks/tasks.ts'
 import { TaskInput } from '@rapport/core/tasks/tasks.schema.ts'
 import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
@@ -42,10 +44,11 @@ export async function createDemo(ctx: Ctx, log: (records: string) => void): Prom
   const { news, readers } = await createLists(ctx, contacts)
   const formId = await createContactForm(ctx, news)
   await createSegments(ctx, news)
-  log('1 webhook that fails, deals in each stage, 12 tasks')
+  log('1 webhook that fails, deals in each stage, 12 tasks, 12 notes')
   const webhookId = await createFailingWebhook(ctx)
   await createDeals(ctx, contacts)
   await createTasks(ctx, contacts.slice(0, 12))
+  await createNotes(ctx, contacts.slice(0, 12))
   await waitForWorker('a delivery', async () => (await readWebhook(ctx, webhookId)).lastFailureAt !== null)
   log('1 import with errors')
   await runImport(ctx)
@@ -168,6 +171,13 @@ async function createTasks(ctx: Ctx, contacts: readonly Contact[]): Promise<void
   for (const [index, { id, firstName }] of contacts.entries()) {
     const task = await createTask(ctx, id, TaskInput.parse({ title: `Call ${firstName}` }))
     if (index % 3 === 0) await updateTask(ctx, task.id, { status: 'DONE' })
+  }
+}
+
+async function createNotes(ctx: Ctx, contacts: readonly Contact[]): Promise<void> {
+  for (const [index, { id: contactId, firstName }] of contacts.entries()) {
+    const kind = index % 2 === 0 ? 'CALL' : 'MEETING'
+    await createNote(ctx, NoteInput.parse({ kind, contactId, body: `${firstName} asked about the next release.` }))
   }
 }
 

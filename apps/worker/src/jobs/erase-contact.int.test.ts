@@ -20,6 +20,7 @@ import {
   createTestDeal,
   createTestForm,
   createTestList,
+  createTestNote,
   createTestTask,
   createTestWebhook,
   listPendingWork,
@@ -81,6 +82,8 @@ async function createTraces({ email, name, phone }: Person, webhookId: WebhookId
   await updateDeal(ctx, deal.id, { status: 'WON' })
   const task = await createTestTask(ctx, { contactId: id, title: words('task'), notes: words('notes') })
   await updateTask(ctx, task.id, { status: 'DONE' })
+  await createTestNote(ctx, { contactId: id, body: words('call') })
+  await createTestNote(ctx, { dealId: deal.id, body: words('meeting') })
   const duplicate = await createContact(
     ctx,
     NewContact.parse({ email: duplicateEmail, company: words('company'), tags: [words('label')] }),
@@ -140,6 +143,7 @@ test('no column of any table names a contact after its deletion', async () => {
     'events.data',
     'form_submissions.values',
     'mails.to_address',
+    'notes.body',
     'subscriptions.consent',
     'tasks.notes',
     'tasks.title',

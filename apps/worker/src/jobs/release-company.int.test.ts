@@ -1,4 +1,4 @@
-import { deleteCompany } from '@rapport/core/companies/delete-company.ts'
+import { deleteCompany } from '@rapport/core/operations/contacts/delete-company.ts'
 import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { createTestCompany, createTestContact, listPendingWork } from '@rapport/testing/fixtures/factories.ts'

@@ -58,7 +58,7 @@ export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<Conta
 /** A record that belongs to a contact, such as a deal. The contact's lock also guards it: every change takes it first. */
 interface Row {
   id: IdOf<IdPrefix>
-  contactId: ContactId
+  contactId: ContactId | null
 }
 type TableOf<R extends Row> = PgTable & Record<'workspaceId' | 'id' | 'contactId', AnyPgColumn> & { $inferSelect: R }
 
@@ -73,8 +73,8 @@ interface OwnedRecords<R extends Row> {
 }
 
 /**
- * Prepares how the records of a table are read. `isOrphan` is the condition for a record that has outlived its contact:
- * its own lock guards it.
+ * Prepares how the records of a table are read. `isOrphan` is the condition for a record without a contact, or that
+ * has outlived it: its own lock guards it.
  */
 export function recordsOfContacts<R extends Row>(
   table: TableOf<R>,
@@ -145,7 +145,7 @@ async function lockRecord<R extends Row>(
   if (!otherContactId) return of.lock(ctx, id)
   const seen = await of.find(ctx, id)
   if (!seen) return undefined
-  await lockContacts(ctx, [seen.contactId, otherContactId])
+  await lockContacts(ctx, seen.contactId ? [seen.contactId, otherContactId] : [otherContactId])
   const row = await of.lock(ctx, id)
   return row?.contactId === seen.contactId ? row : undefined
 }

@@ -10,7 +10,7 @@ import {
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { isFullRun } from '@rapport/testing/runs.ts'
-import { deleteCompany } from '../companies/delete-company.ts'
+import { deleteCompany } from '../operations/contacts/delete-company.ts'
 import { readCompany } from '../companies/find-company.ts'
 import { listCompanyActivity } from '../companies/list-companies.ts'
 import { updateCompany } from '../companies/update-company.ts'

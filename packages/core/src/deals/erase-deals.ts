@@ -1,5 +1,5 @@
 /** What happens to the deals of a person who is erased. */
-import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { withoutTexts } from '../custom-fields/without-texts.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { deals } from '../db/schema/index.ts'
@@ -9,7 +9,7 @@ import { emitErasures, emitMany } from '../events/emit.ts'
 import { redactEventsOfDeals } from '../events/redact-events.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
-import { isAmongFirst } from '../request/by-id.ts'
+import { releaseNotesOfDeals } from '../notes/release-notes.ts'
 import type { Ctx } from '../request/context.ts'
 import { dealDeleted, dealUpdated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
@@ -28,13 +28,19 @@ export async function eraseDealsOfContact(ctx: Ctx, contactId: ContactId): Promi
 }
 
 async function deleteOpenDeals(ctx: Ctx, contactId: ContactId): Promise<void> {
-  const where = and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN'), isNull(deals.companyId)) as SQL
+  const ofWorkspace = eq(deals.workspaceId, ctx.workspaceId)
+  const where = and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN'), isNull(deals.companyId))
   await changeWithEvents({
-    changeBatch: (limit) =>
-      ctx.db
+    changeBatch: async (limit) => {
+      const open = ctx.db.select({ id: deals.id }).from(deals).where(and(ofWorkspace, where))
+      // Locked before their notes are released, so that they get no more.
+      const ids = (await open.orderBy(deals.id).limit(limit).for('update')).map(({ id }) => id)
+      await releaseNotesOfDeals(ctx, ids)
+      return await ctx.db
         .delete(deals)
-        .where(isAmongFirst(deals, ctx, { where, limit }))
-        .returning(),
+        .where(and(ofWorkspace, inArray(deals.id, ids)))
+        .returning()
+    },
     emit: async (rows) => {
       await redactFormerEvents(ctx, rows)
       await emitMany(ctx, dealDeleted, rows.map(toDeal))

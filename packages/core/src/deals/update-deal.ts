@@ -13,6 +13,7 @@ import { updatesFrom } from '../events/changes.ts'
 import { emit, emitUpdates } from '../events/emit.ts'
 import { type ContactId, type DealId, uuidOf } from '../kernel/ids.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
+import { releaseNotesOfDeals } from '../notes/release-notes.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { deals } from '../db/schema/index.ts'
@@ -48,6 +49,7 @@ export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Prom
 /** Deletes a deal and its activity, and emits `deal.deleted`. */
 export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
   const deal = await withContactLocked(ctx, { of: dealRecords, id }, async (ctx, row) => {
+    await releaseNotesOfDeals(ctx, [id])
     await ctx.db.delete(deals).where(byId(deals, ctx, id))
     await touchLastActivity(ctx, row.contactId)
     await emit(ctx, dealDeleted, toDeal(row))

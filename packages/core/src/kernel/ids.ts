@@ -24,6 +24,7 @@ const resourceNames = {
   dea: 'Deal',
   mov: 'Deal move',
   tsk: 'Task',
+  nte: 'Note',
   cmp: 'Campaign',
   bat: 'Campaign batch',
   tpl: 'Template',
@@ -63,6 +64,7 @@ export type PipelineId = IdOf<'pip'>
 export type StageId = IdOf<'stg'>
 export type DealId = IdOf<'dea'>
 export type TaskId = IdOf<'tsk'>
+export type NoteId = IdOf<'nte'>
 export type CampaignId = IdOf<'cmp'>
 export type TemplateId = IdOf<'tpl'>
 export type MailId = IdOf<'mai'>

@@ -42,6 +42,7 @@ export const quotaDefaults = {
   /** Emails from templates that are not sent yet. */
   emailsPending: 50_000,
   templates: 200,
+  notes: 5_000_000,
   /** The webhook requests in flight. */
   webhookRequests: 20,
 } as const

@@ -66,6 +66,7 @@ const nouns: Record<QuotaName, string> = {
   emailsPerAddress: 'emails from templates to one address in 24 hours',
   emailsPending: 'emails that are not sent yet',
   templates: 'templates',
+  notes: 'notes',
   webhookRequests: 'webhook requests under way',
 }
 

@@ -9,7 +9,7 @@ const Bound = EmptyAsNone(TimestampInput)
 type Bound = typeof Bound
 
 /** The parameters of a range: `timeRange('created')` has `createdAfter` and `createdBefore`. */
-export function timeRange<const Name extends 'created' | 'updated' | 'due' | 'closed' | 'expectedClose'>(
+export function timeRange<const Name extends 'created' | 'updated' | 'due' | 'closed' | 'expectedClose' | 'occurred'>(
   name: Name,
 ): Record<RangeParameter<Name>, Bound> {
   const words = name === 'expectedClose' ? 'expected to close' : name

@@ -17,6 +17,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { members, users } from '../db/schema/index.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
+import { clearAuthor } from '../notes/release-notes.ts'
 import { selectContactsOfTasks, unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
 import type { Timestamp } from '../kernel/validation.ts'
@@ -67,8 +68,8 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks and the owner of their
- * deals and companies. Their
+ * Removes a member from the workspace and clears the assignee of their tasks, the owner of their deals and companies, and
+ * the author of their notes. Their
  * sessions in it, and the API keys and invites that they created, are deleted, and the account too if this was its last
  * workspace. Throws `wrong_state` for the last OWNER.
  */
@@ -86,13 +87,15 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
 }
 
 function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
-  return repeatWhileReferenced(['tasks_assignee_fk', 'deals_owner_fk', 'companies_owner_fk'], async () => {
+  const keys = ['tasks_assignee_fk', 'deals_owner_fk', 'companies_owner_fk', 'notes_author_fk']
+  return repeatWhileReferenced(keys, async () => {
     await lockContacts(ctx, union(selectContactsOfTasks(ctx, userId), selectContactsOfDeals(ctx, userId)))
     // Locked after the contacts, as in every change of a task or deal, so that none is assigned to the member from here on.
     await ctx.db.select({ userId: members.userId }).from(members).where(byUserId(ctx, userId)).for('update')
     await unassignTasks(ctx, userId)
     await clearDealOwners(ctx, userId)
     await clearCompanyOwners(ctx, userId)
+    await clearAuthor(ctx, userId)
     await inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   })
 }

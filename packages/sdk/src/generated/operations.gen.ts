@@ -34,6 +34,9 @@ export type WebhookEvent =
   | types.EventTaskUpdatedWebhookPayload
   | types.EventTaskCompletedWebhookPayload
   | types.EventTaskDeletedWebhookPayload
+  | types.EventNoteCreatedWebhookPayload
+  | types.EventNoteUpdatedWebhookPayload
+  | types.EventNoteDeletedWebhookPayload
   | types.EventListDeletedWebhookPayload
   | types.EventCampaignSendingWebhookPayload
   | types.EventCampaignSentWebhookPayload
@@ -1863,6 +1866,63 @@ export class Tasks extends Resource {
   }
 }
 
+export class Notes extends Resource {
+  /**
+   * Create a note.
+   *
+   * Writes down a note, a call or a meeting. A note about a deal is about the contact of the deal too, unless another contact is given. Emits `note.created`. A contact or deal with 10,000 notes gets no more: 409 `quota_exceeded`.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.NotesCreateData['body'], options?: RequestOptions): ApiPromise<types.NotesCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/notes', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List notes.
+   *
+   * Returns the notes that match all filters, newest first.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.NotesListData['query'], options?: RequestOptions): PagePromise<types.NotesListResponse> {
+    return this.client.requestPage({ path: '/notes', query }, options)
+  }
+
+  /**
+   * Retrieve a note.
+   *
+   * Returns the note.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.NotesGetResponse> {
+    return this.client.request({ path: encodePath`/notes/${id}` }, options)
+  }
+
+  /**
+   * Update a note.
+   *
+   * Changes the kind, the text or the time. What the note is about never changes: delete it and create another. Emits `note.updated`. A no-op update emits no event.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.NotesUpdateData['body'], options?: RequestOptions): ApiPromise<types.NotesUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/notes/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a note.
+   *
+   * Emits `note.deleted`.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/notes/${id}` }, options)
+  }
+}
+
 export class Webhooks extends Resource {
   /**
    * Create a webhook.
@@ -2055,6 +2115,7 @@ export class Resources {
   readonly pipelines: Pipelines
   readonly deals: Deals
   readonly tasks: Tasks
+  readonly notes: Notes
   readonly webhooks: Webhooks
   readonly events: Events
   readonly eventTypes: EventTypes
@@ -2089,6 +2150,7 @@ export class Resources {
     this.pipelines = new Pipelines(client)
     this.deals = new Deals(client)
     this.tasks = new Tasks(client)
+    this.notes = new Notes(client)
     this.webhooks = new Webhooks(client)
     this.events = new Events(client)
     this.eventTypes = new EventTypes(client)

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: 'https://crm.example.com' | (string & {});
 };
 
-export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventCompanyCreatedWebhookRequest | EventCompanyUpdatedWebhookRequest | EventCompanyDeletedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventTemplatePausedWebhookRequest | EventEmailSentWebhookRequest | EventEmailFailedWebhookRequest | EventEmailInterruptedWebhookRequest | EventEmailSkippedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventConfirmationsWithheldWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
+export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventCompanyCreatedWebhookRequest | EventCompanyUpdatedWebhookRequest | EventCompanyDeletedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventNoteCreatedWebhookRequest | EventNoteUpdatedWebhookRequest | EventNoteDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventTemplatePausedWebhookRequest | EventEmailSentWebhookRequest | EventEmailFailedWebhookRequest | EventEmailInterruptedWebhookRequest | EventEmailSkippedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventConfirmationsWithheldWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
 
 /**
  * An event of a contact or company. The schema of `data` depends on `type`.
@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | UpdatedContact | DeletedContact | MergedContact | Company | UpdatedCompany | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Company | UpdatedCompany | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | Note | UpdatedNote | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -2447,7 +2447,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | UpdatedContact | DeletedContact | MergedContact | Company | UpdatedCompany | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Company | UpdatedCompany | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | Note | UpdatedNote | List | CampaignSummary | Import | TemplateSummary | Email | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -3865,6 +3865,118 @@ export type MovedDeal = {
 };
 
 /**
+ * A note, call or meeting about a contact, a company or a deal.
+ */
+export type Note = {
+    /**
+     * The id of the note.
+     */
+    id: string;
+    /**
+     * `NOTE`, `CALL` or `MEETING`.
+     */
+    kind: 'NOTE' | 'CALL' | 'MEETING';
+    /**
+     * The text, as plain text.
+     */
+    body: string;
+    /**
+     * When it happened.
+     */
+    occurredAt: string;
+    /**
+     * The contact that the note is about. `null` for none. The note is deleted with the contact.
+     */
+    contactId: string | null;
+    /**
+     * The company that the note is about. `null` for none.
+     */
+    companyId: string | null;
+    /**
+     * The deal that the note is about. `null` for none.
+     */
+    dealId: string | null;
+    /**
+     * The member who wrote the note. `null` for an API key, and after the member left.
+     */
+    authorId: string | null;
+    /**
+     * The API key that wrote the note. `null` for a member.
+     */
+    apiKeyId: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+};
+
+/**
+ * A new note. It needs a contact, a company or a deal, and can have all of them.
+ */
+export type NoteCreate = {
+    /**
+     * `NOTE`, `CALL` or `MEETING`.
+     */
+    kind?: 'NOTE' | 'CALL' | 'MEETING';
+    /**
+     * The text, as plain text, at most 16 KiB.
+     */
+    body: string;
+    /**
+     * When it happened. Default: now.
+     */
+    occurredAt?: string | string;
+    /**
+     * The contact. Default, also for `null`: the contact of the deal, if there is one.
+     */
+    contactId?: string | null;
+    /**
+     * The company. `null` for none.
+     */
+    companyId?: string | null;
+    /**
+     * The deal. `null` for none.
+     */
+    dealId?: string | null;
+};
+
+/**
+ * A page of records of type Note.
+ */
+export type NotePage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<Note>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * The fields of the note to change. Omitted fields stay unchanged. What the note is about never changes.
+ */
+export type NoteUpdate = {
+    /**
+     * `NOTE`, `CALL` or `MEETING`.
+     */
+    kind?: 'NOTE' | 'CALL' | 'MEETING';
+    /**
+     * The text, as plain text, at most 16 KiB.
+     */
+    body?: string;
+    /**
+     * When it happened.
+     */
+    occurredAt?: string | string;
+};
+
+/**
  * A document as defined by OpenAPI 3.1 or 3.0.
  */
 export type OpenApiDocument = {
@@ -4026,6 +4138,10 @@ export type PersonExport = {
      * The trackingConsents of the contact.
      */
     trackingConsents: Array<TrackingConsentWithProofs>;
+    /**
+     * The notes of the contact.
+     */
+    notes: Array<Note>;
     /**
      * The deals of the contact.
      */
@@ -4376,7 +4492,7 @@ export type QuotaUsage = {
      */
     used: number | null;
     /**
-     * Whether `used` is an estimate, as for more than 10,000 contacts.
+     * Whether `used` is an estimate, as for more than 10,000 contacts or notes.
      */
     isEstimate: boolean;
     /**
@@ -6392,6 +6508,165 @@ export type UpdatedDeal = {
 };
 
 /**
+ * The note after an update, with what the update changed.
+ */
+export type UpdatedNote = {
+    /**
+     * The id of the note.
+     */
+    id: string;
+    /**
+     * `NOTE`, `CALL` or `MEETING`.
+     */
+    kind: 'NOTE' | 'CALL' | 'MEETING';
+    /**
+     * The text, as plain text.
+     */
+    body: string;
+    /**
+     * When it happened.
+     */
+    occurredAt: string;
+    /**
+     * The contact that the note is about. `null` for none. The note is deleted with the contact.
+     */
+    contactId: string | null;
+    /**
+     * The company that the note is about. `null` for none.
+     */
+    companyId: string | null;
+    /**
+     * The deal that the note is about. `null` for none.
+     */
+    dealId: string | null;
+    /**
+     * The member who wrote the note. `null` for an API key, and after the member left.
+     */
+    authorId: string | null;
+    /**
+     * The API key that wrote the note. `null` for a member.
+     */
+    apiKeyId: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+    /**
+     * The changed fields other than `updatedAt`. `null` if they have more than 16 KiB, as JSON.
+     */
+    changes: {
+        /**
+         * The change of `kind`.
+         */
+        kind?: {
+            /**
+             * The value before the update.
+             */
+            from: 'NOTE' | 'CALL' | 'MEETING';
+            /**
+             * The value after the update.
+             */
+            to: 'NOTE' | 'CALL' | 'MEETING';
+        };
+        /**
+         * The change of `body`.
+         */
+        body?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `occurredAt`.
+         */
+        occurredAt?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `contactId`.
+         */
+        contactId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `companyId`.
+         */
+        companyId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `dealId`.
+         */
+        dealId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `authorId`.
+         */
+        authorId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `apiKeyId`.
+         */
+        apiKeyId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+    } | null;
+};
+
+/**
  * The task after an update, with what the update changed.
  */
 export type UpdatedTask = {
@@ -6638,6 +6913,10 @@ export type Usage = {
      */
     templates: QuotaUsage;
     /**
+     * Notes.
+     */
+    notes: QuotaUsage;
+    /**
      * The webhook requests under way at once.
      */
     webhookRequests: QuotaUsage;
@@ -6754,7 +7033,7 @@ export type WebhookCreate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'note.created' | 'note.updated' | 'note.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
      */
@@ -6815,7 +7094,7 @@ export type WebhookRedeliverRequest = {
     /**
      * Only deliveries of this event type. Default: all types.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'note.created' | 'note.updated' | 'note.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     /**
      * Returns the number of deliveries without queueing them.
      */
@@ -6829,7 +7108,7 @@ export type WebhookTestRequest = {
     /**
      * The type of the event. `data` is the example of the type in `GET /event-types`; that of `webhook.test` is the webhook.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'note.created' | 'note.updated' | 'note.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
 };
 
 /**
@@ -6843,7 +7122,7 @@ export type WebhookUpdate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'note.created' | 'note.updated' | 'note.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Which events of these types to deliver: at most 10 conditions and 4 KiB, as JSON. `null` for all.
      */
@@ -10665,7 +10944,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.host_changed' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'template.created' | 'template.updated' | 'template.paused' | 'template.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'company.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.host_changed' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'template.created' | 'template.updated' | 'template.paused' | 'template.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'company.deleted' | 'deal.deleted' | 'task.deleted' | 'note.deleted' | 'list.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -19773,6 +20052,383 @@ export type TasksUpdateResponses = {
 
 export type TasksUpdateResponse = TasksUpdateResponses[keyof TasksUpdateResponses];
 
+export type NotesListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * Only notes about this contact.
+         */
+        contactId?: string;
+        /**
+         * Only notes about this company.
+         */
+        companyId?: string;
+        /**
+         * Only notes about this deal.
+         */
+        dealId?: string;
+        /**
+         * Only this kind.
+         */
+        kind?: 'NOTE' | 'CALL' | 'MEETING';
+        /**
+         * Only notes of this member.
+         */
+        authorId?: string;
+        /**
+         * Occurred at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        occurredAfter?: string | string;
+        /**
+         * Occurred before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        occurredBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt' | 'occurredAt' | '-occurredAt';
+    };
+    url: '/notes';
+};
+
+export type NotesListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type NotesListError = NotesListErrors[keyof NotesListErrors];
+
+export type NotesListResponses = {
+    /**
+     * OK
+     */
+    200: NotePage;
+};
+
+export type NotesListResponse = NotesListResponses[keyof NotesListResponses];
+
+export type NotesCreateData = {
+    body: NoteCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/notes';
+};
+
+export type NotesCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type NotesCreateError = NotesCreateErrors[keyof NotesCreateErrors];
+
+export type NotesCreateResponses = {
+    /**
+     * Created
+     */
+    201: Note;
+};
+
+export type NotesCreateResponse = NotesCreateResponses[keyof NotesCreateResponses];
+
+export type NotesDeleteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the note.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/notes/{id}';
+};
+
+export type NotesDeleteErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type NotesDeleteError = NotesDeleteErrors[keyof NotesDeleteErrors];
+
+export type NotesDeleteResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type NotesDeleteResponse = NotesDeleteResponses[keyof NotesDeleteResponses];
+
+export type NotesGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the note.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/notes/{id}';
+};
+
+export type NotesGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type NotesGetError = NotesGetErrors[keyof NotesGetErrors];
+
+export type NotesGetResponses = {
+    /**
+     * OK
+     */
+    200: Note;
+};
+
+export type NotesGetResponse = NotesGetResponses[keyof NotesGetResponses];
+
+export type NotesUpdateData = {
+    body: NoteUpdate;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the note.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/notes/{id}';
+};
+
+export type NotesUpdateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type NotesUpdateError = NotesUpdateErrors[keyof NotesUpdateErrors];
+
+export type NotesUpdateResponses = {
+    /**
+     * OK
+     */
+    200: Note;
+};
+
+export type NotesUpdateResponse = NotesUpdateResponses[keyof NotesUpdateResponses];
+
 export type WebhooksListData = {
     body?: never;
     path?: never;
@@ -20238,7 +20894,7 @@ export type WebhooksListDeliveriesData = {
         /**
          * Only deliveries of this event type.
          */
-        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'note.created' | 'note.updated' | 'note.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     };
     url: '/webhooks/{id}/deliveries';
 };
@@ -20624,7 +21280,7 @@ export type EventsListData = {
         /**
          * Only events of this type. Repeatable: events of any of the types.
          */
-        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
+        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'company.created' | 'company.updated' | 'company.deleted' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'note.created' | 'note.updated' | 'note.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'template.paused' | 'email.sent' | 'email.failed' | 'email.interrupted' | 'email.skipped' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
         /**
          * Only events of this contact and of the contacts that were merged into it.
          */
@@ -21418,6 +22074,84 @@ export type EventTaskDeletedWebhookPayload = {
 export type EventTaskDeletedWebhookRequest = {
     body: EventTaskDeletedWebhookPayload;
     key: 'task.deleted';
+    path?: never;
+    query?: never;
+};
+
+export type EventNoteCreatedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'note.created';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Note | RedactedRecord;
+};
+
+export type EventNoteCreatedWebhookRequest = {
+    body: EventNoteCreatedWebhookPayload;
+    key: 'note.created';
+    path?: never;
+    query?: never;
+};
+
+export type EventNoteUpdatedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'note.updated';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: UpdatedNote | RedactedRecord;
+};
+
+export type EventNoteUpdatedWebhookRequest = {
+    body: EventNoteUpdatedWebhookPayload;
+    key: 'note.updated';
+    path?: never;
+    query?: never;
+};
+
+export type EventNoteDeletedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'note.deleted';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Note | RedactedRecord;
+};
+
+export type EventNoteDeletedWebhookRequest = {
+    body: EventNoteDeletedWebhookPayload;
+    key: 'note.deleted';
     path?: never;
     query?: never;
 };

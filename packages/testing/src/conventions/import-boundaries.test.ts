@@ -71,7 +71,7 @@ test('operations has folders only, so that its names say what belongs together',
 
 // What a reader takes in at a glance, about two dozen. A folder near it is looked at, not split for the number.
 const largestFolder = 24
-const largerFolders: Record<string, number> = { 'packages/core/src/db/schema': 30, 'apps/api/src/routes': 31 }
+const largerFolders: Record<string, number> = { 'packages/core/src/db/schema': 34, 'apps/api/src/routes': 34 }
 
 test('no folder exceeds its maximum number of source files', () => {
   const sources = sourceFiles.filter(({ isTest, home }) => !isTest && /^(packages|apps\/(api|worker|cli))/.test(home))

@@ -19,8 +19,8 @@ const exceptions: Record<string, string[]> = {
   members: ['auth/', 'team/', 'operations/workspaces/'],
   invites: ['team/', 'operations/workspaces/'],
   idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/handlers/idempotency.ts'],
+  companies: ['companies/', 'custom-fields/clear-custom-field.ts', 'operations/contacts/delete-company.ts'],
   contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'consent/subscribed-status.ts'],
-  companies: ['companies/', 'custom-fields/clear-custom-field.ts'],
   deals: ['deals/', 'custom-fields/clear-custom-field.ts'],
   // `deriveStatuses` alone writes statuses, and what they are derived from. A deleted list or contact deletes its own.
   subscriptions: ['consent/derive-statuses.ts', 'lists/delete-list.ts', 'lists/delete-subscriptions.ts'],

@@ -19,8 +19,8 @@ export const dealGuards: readonly TestedGuard[] = [
     promise: 'writes',
     name: 'an erasure deletes open deals of a company',
     file: erasing,
-    search: ', isNull(deals.companyId)) as SQL',
-    replacement: ') as SQL',
+    search: ', isNull(deals.companyId))',
+    replacement: ')',
     tests,
   },
   {

@@ -35,6 +35,7 @@ const emptiedColumns = {
   companies_owner_fk: 'owner_id',
   deals_owner_fk: 'owner_id',
   forms_list_fk: 'list_id',
+  notes_author_fk: 'author_id',
   tasks_assignee_fk: 'assignee_id',
 }
 

@@ -59,6 +59,7 @@ const records: Record<string, { path: (ids: Ids) => string; change?: Json; delet
   '/pipelines/{id}': { path: ({ emptyPipeline }) => `/pipelines/${emptyPipeline}`, change: { name: 'Renewals' } },
   '/deals/{id}': { path: ({ deal }) => `/deals/${deal}`, change: { valueCents: 5 } },
   '/tasks/{id}': { path: ({ task }) => `/tasks/${task}`, change: { title: 'Write' } },
+  '/notes/{id}': { path: ({ note }) => `/notes/${note}`, change: { body: 'Wrote' } },
   '/webhooks/{id}': { path: ({ lastWebhook }) => `/webhooks/${lastWebhook}`, change: { enabled: false } },
   '/webhooks/{id}/deliveries/{deliveryId}': {
     path: ({ webhook, delivery }) => `/webhooks/${webhook}/deliveries/${delivery}`,

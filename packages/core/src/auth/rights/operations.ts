@@ -68,6 +68,7 @@ export const operations = {
   mailHooks: ['create', 'delete', 'get', 'list'],
   mcp: ['call'],
   members: ['delete', 'get', 'list', 'update'],
+  notes: ['create', 'delete', 'get', 'list', 'update'],
   pipelines: ['create', 'delete', 'get', 'getSummary', 'list', 'update'],
   segments: ['create', 'delete', 'get', 'list', 'listContacts', 'preview', 'update'],
   sessions: ['delete', 'list'],

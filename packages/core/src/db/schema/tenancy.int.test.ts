@@ -100,6 +100,9 @@ async function insertRelatedRows(ctx: Ctx) {
       from deals where workspace_id = ${workspaceId}`,
     sql`insert into tasks (workspace_id, id, contact_id, title, assignee_id)
       select workspace_id, uuidv7(), ${uuidOf(contact.id)}, 'Call', user_id from members where workspace_id = ${workspaceId}`,
+    sql`insert into notes (workspace_id, id, kind, body, occurred_at, contact_id, company_id, deal_id, author_id)
+      select d.workspace_id, uuidv7(), 'CALL', 'Called', now(), ${uuidOf(contact.id)}, d.company_id, d.id, user_id
+      from deals d, members m where d.workspace_id = ${workspaceId} and m.workspace_id = ${workspaceId}`,
     sql`insert into forms (workspace_id, id, name, fields, list_id, success_message)
       values (${workspaceId}, uuidv7(), 'Contact us', '[]', ${uuidOf(list.id)}, 'Thanks')`,
     sql`insert into form_submissions (workspace_id, id, form_id, contact_id, "values", consents)

@@ -10,6 +10,7 @@ import {
   createTestDeal,
   createTestForm,
   createTestList,
+  createTestNote,
   createTestTask,
 } from '@rapport/testing/fixtures/factories.ts'
 import * as schema from '../../db/schema/index.ts'
@@ -71,6 +72,7 @@ async function createContactWithRecords(email: string): Promise<ContactId> {
   await mergeContacts(ctx, id, { contactId: merged })
   await createTestDeal(ctx, { contactId: id })
   await createTestTask(ctx, { contactId: id })
+  await createTestNote(ctx, { contactId: id })
   const list = await createTestList(ctx)
   await addSubscriber(ctx, list.id, { contactId: id, status: 'CONFIRMED' })
   const form = await createTestForm(ctx)

@@ -20,6 +20,9 @@ import { listSubmissionsOfContact } from '../../forms/list-submissions-of-contac
 import { deleteSubmissionsOfContact, moveSubmissions } from '../../forms/submissions.ts'
 import { type ContactId, RecordId } from '../../kernel/ids.ts'
 import { deleteSubscriptionsOfContact } from '../../lists/delete-subscriptions.ts'
+import { listNotesOfContact } from '../../notes/list-notes.ts'
+import { Note } from '../../notes/notes.schema.ts'
+import { deleteNotesOfContact, moveNotes } from '../../notes/release-notes.ts'
 import type { Ctx } from '../../request/context.ts'
 import { listSubscriptionsOfContact } from '../../consent/list-subscriptions-of-contact.ts'
 import { SubscriptionWithConsents } from '../../consent/subscriptions.schema.ts'
@@ -65,6 +68,7 @@ export const contactRecords = {
     deleteAll: deleteTrackingConsent,
     exported: section('trackingConsents', TrackingConsentWithProofs, listTrackingConsentOfContact),
   },
+  notes: { move: moveNotes, deleteAll: deleteNotesOfContact, exported: section('notes', Note, listNotesOfContact) },
   deals: { move: moveDeals, deleteAll: eraseDealsOfContact, exported: section('deals', Deal, listDealsOfContact) },
   tasks: { move: moveTasks, deleteAll: deleteTasksOfContact, exported: section('tasks', Task, listTasksOfContact) },
   emails: {
@@ -84,12 +88,12 @@ export const contactRecords = {
   },
 } satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
 
-/** Moves the records of a locked contact to another locked contact. Emits an event for each deal and task. */
+/** Moves the records of a locked contact to another locked contact. Emits an event for each deal, note and task. */
 export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   for (const { move } of Object.values<ContactRecords>(contactRecords)) await move(ctx, contacts)
 }
 
-/** Deletes the records of a locked contact, except closed deals and those of a company. Emits an event for each deal and task. */
+/** Deletes the records of a locked contact, except closed deals and those of a company. Emits an event for each deal, note and task. */
 export async function deleteContactRecords(ctx: Ctx, contactId: ContactId): Promise<void> {
   for (const { deleteAll } of Object.values<ContactRecords>(contactRecords)) await deleteAll(ctx, contactId)
 }

@@ -24,7 +24,7 @@ export interface QuotaNearLimit {
 const count = (table: string, condition = 'true') =>
   sql.raw(`select workspace_id, count(*) from ${table} where ${condition} group by 1`)
 
-const contactUse = { contacts: count('contacts') }
+const recordUses = { contacts: count('contacts'), companies: count('companies'), notes: count('notes') }
 
 /**
  * Limits of the work under way in a process, or for each address or import: their use is not counted anywhere. Budgets for
@@ -40,8 +40,7 @@ type Uncounted =
   | 'webhookRequests'
 
 /** The use in each workspace. A quota without its count does not compile. */
-const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof contactUse>, SQL> = {
-  companies: count('companies'),
+const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof recordUses>, SQL> = {
   lists: count('lists', 'deleted_at is null'),
   forms: count('forms'),
   segments: count('segments'),
@@ -109,7 +108,7 @@ function declareSearch(name: string, uses: Partial<Record<QuotaName, SQL>>) {
 }
 
 const searches = [
-  declareSearch('find quotas near their limit of contacts', contactUse),
+  declareSearch('find quotas near their limit of contacts', recordUses),
   declareSearch('find quotas near their limit', otherUses),
 ]
 

@@ -9,7 +9,7 @@ const UsageOfQuota = z
       .describe(
         'How much is used. `null` for a limit whose use is not counted: on each process, address or import, and on what is under way at once.',
       ),
-    isEstimate: z.boolean().describe('Whether `used` is an estimate, as for more than 10,000 contacts.'),
+    isEstimate: z.boolean().describe('Whether `used` is an estimate, as for more than 10,000 contacts or notes.'),
     limit: z.number().int().nullable().describe('The limit. `null` for none.'),
   })
   .meta({
@@ -50,6 +50,7 @@ export const Usage = z
     emailsPerAddress: UsageOfQuota.describe('The emails from templates to one address in 24 hours.'),
     emailsPending: UsageOfQuota.describe('The emails from templates that are not sent yet.'),
     templates: UsageOfQuota.describe('Templates.'),
+    notes: UsageOfQuota.describe('Notes.'),
     webhookRequests: UsageOfQuota.describe('The webhook requests under way at once.'),
   })
   .meta({ id: 'Usage', description: 'The use and the limit of each quota of the workspace.' })

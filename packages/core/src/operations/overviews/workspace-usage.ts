@@ -1,12 +1,12 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
+import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { countApiKeys } from '../../auth/api-keys.ts'
 import { measureBodies } from '../../campaigns/campaigns.ts'
 import { countCompanies } from '../../companies/list-companies.ts'
 import { countCustomFields } from '../../custom-fields/custom-fields.ts'
 import { measureOptions } from '../../custom-fields/option-quota.ts'
-import { countContacts } from '../../contacts/listing/count-contacts.ts'
 import { countMailsOfDay } from '../../campaigns/send-campaign.ts'
-import { contacts } from '../../db/schema/index.ts'
+import { contacts, notes } from '../../db/schema/index.ts'
 import { countDomains } from '../../domains/domains.ts'
 import { countEmailsOfDay, countPendingEmails } from '../../emails/email-quotas.ts'
 import { countTemplates } from '../../emails/templates/templates.ts'
@@ -18,6 +18,7 @@ import { countReleases } from '../../mail/budget/budgets.ts'
 import { countSingleMails } from '../../mail/mail-quotas.ts'
 import { countPipelines } from '../../pipelines/pipelines.ts'
 import { readQuotas } from '../../quotas/require-quota.ts'
+import { countOrEstimate } from '../../request/count-or-estimate.ts'
 import type { Ctx } from '../../request/context.ts'
 import { countSegments } from '../../segments/segments.ts'
 import { countWebhooks } from '../../webhooks/webhooks.ts'
@@ -43,12 +44,17 @@ const exact =
   (measure: (ctx: Ctx) => Promise<number>): Measurement =>
   async (ctx) => ({ used: await measure(ctx), isEstimate: false })
 
-const measurements: Record<QuotaName, Measurement | undefined> = {
-  async contacts(ctx) {
-    const { total, isEstimate } = await countContacts(ctx, eq(contacts.workspaceId, ctx.workspaceId))
+const estimated =
+  (table: AnyPgTable & { workspaceId: AnyPgColumn }): Measurement =>
+  async ({ db, workspaceId }) => {
+    const { total, isEstimate } = await countOrEstimate(db, sql`${table} where ${eq(table.workspaceId, workspaceId)}`)
     return { used: total, isEstimate }
-  },
+  }
+
+const measurements: Record<QuotaName, Measurement | undefined> = {
+  contacts: estimated(contacts),
   companies: exact(countCompanies),
+  notes: estimated(notes),
   lists: exact(countLists),
   forms: exact(countForms),
   segments: exact(countSegments),

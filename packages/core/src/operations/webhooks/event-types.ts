@@ -14,6 +14,7 @@ import { Event, exampleEvent } from '../../webhooks/event-feed.schema.ts'
 import { companyCreated, companyDeleted, companyUpdated } from '../../companies/company-events.ts'
 import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../../deals/deal-events.ts'
 import { listDeleted } from '../../lists/list-events.ts'
+import { noteCreated, noteDeleted, noteUpdated } from '../../notes/note-events.ts'
 import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from '../../tasks/task-events.ts'
 import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../../contacts/contact-events.ts'
 import { importCompleted } from '../../imports/import-events.ts'
@@ -58,6 +59,9 @@ export const eventDefinitions = {
   'task.updated': taskUpdated,
   'task.completed': taskCompleted,
   'task.deleted': taskDeleted,
+  'note.created': noteCreated,
+  'note.updated': noteUpdated,
+  'note.deleted': noteDeleted,
   'list.deleted': listDeleted,
   'campaign.sending': campaignSending,
   'campaign.sent': campaignSent,

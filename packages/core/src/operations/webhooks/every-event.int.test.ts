@@ -9,18 +9,17 @@ import { addTags, updateContact } from '../../contacts/update-contact.ts'
 import { findOrCreateContact, upsertContact } from '../../contacts/upsert-contact.ts'
 import { deleteDeal, updateDeal } from '../../deals/update-deal.ts'
 import type { Deal } from '../../deals/deals.schema.ts'
-import { deals, events, members, users } from '../../db/schema/index.ts'
+import { deals, events } from '../../db/schema/index.ts'
 import { eventTypes } from '../../events/event-definition.ts'
 import { submitForm } from '../../forms/submissions.ts'
-import { newId, uuidOf } from '../../kernel/ids.ts'
+import { type ListId, type NoteId, type TaskId, uuidOf } from '../../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../../lists/delete-list.ts'
-import type { List } from '../../lists/lists.schema.ts'
 import { confirmSubscription, subscribe } from '../../lists/subscribe.ts'
 import { addSubscriber, removeSubscriber } from '../../lists/subscribers.ts'
 import { unsubscribeUrl } from '../../lists/subscription-links.ts'
+import { deleteNote, updateNote } from '../../notes/notes.ts'
 import { deletePipeline } from '../../pipelines/pipelines.ts'
 import { deleteTask, updateTask } from '../../tasks/tasks.ts'
-import type { Task } from '../../tasks/tasks.schema.ts'
 import { removeMember } from '../../team/members.ts'
 import { emailCases, prepareEmailEvent } from '@rapport/testing/consent/test-emails.ts'
 import { prepareDomainCheck } from '@rapport/testing/network/sending-domains.ts'
@@ -33,6 +32,8 @@ import {
   createTestDeal,
   createTestForm,
   createTestList,
+  createTestMember,
+  createTestNote,
   createTestTask,
   createTestWebhook,
   createTestWorker,
@@ -51,15 +52,17 @@ import { disableFailingWebhooks } from './webhook-health.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-/** With a deal and a task, CONFIRMED on a list. */
+/** With a deal, a task and a note, CONFIRMED on a list. */
 let ada: Contact
 let deal: Deal
-let task: Task
-let list: List
+let task: { id: TaskId; title: string }
+let note: { id: NoteId }
+let list: { id: ListId }
 beforeEach(async () => {
   ada = await createTestContact(ctx, { email: 'ada@example.com' })
   deal = await createTestDeal(ctx, { contactId: ada.id })
   task = await createTestTask(ctx, { contactId: ada.id })
+  note = await createTestNote(ctx, { contactId: ada.id })
   list = await createTestList(ctx)
   await addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
 })
@@ -77,8 +80,9 @@ const tokenOf = () =>
   new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id, email: ada.email })).searchParams.get('token') ?? ''
 const addAda = () => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
 const report = (input: object) => reportByClient(ctx, { email: ada.email, ...input })
-const goneWithAda = ['deal.deleted', 'task.deleted', 'contact.deleted']
-const movedWithAda = ['deal.updated', 'task.updated', 'contact.merged']
+const completeTask = () => updateTask(ctx, task.id, { status: 'DONE', notes: 'x' })
+const goneWithAda = ['note.deleted', 'deal.deleted', 'task.deleted', 'contact.deleted']
+const movedWithAda = ['note.updated', 'deal.updated', 'task.updated', 'contact.merged']
 
 const cases: Case[] = [
   ['creating a contact', ['contact.created'], () => () => createTestContact(ctx)],
@@ -125,12 +129,11 @@ const cases: Case[] = [
   ['creating a task', ['task.created'], () => () => createTestTask(ctx, { contactId: ada.id })],
   ['updating a task', ['task.updated'], () => () => updateTask(ctx, task.id, { title: 'Write' })],
   ['completing a task', ['task.completed'], () => () => updateTask(ctx, task.id, { status: 'DONE' })],
-  [
-    'completing and updating a task',
-    ['task.updated', 'task.completed'],
-    () => () => updateTask(ctx, task.id, { status: 'DONE', notes: 'x' }),
-  ],
+  ['completing and updating a task', ['task.updated', 'task.completed'], () => completeTask],
   ['deleting a task', ['task.deleted'], () => () => deleteTask(ctx, task.id)],
+  ['creating a note', ['note.created'], () => () => createTestNote(ctx, { contactId: ada.id })],
+  ['updating a note', ['note.updated'], () => () => updateNote(ctx, note.id, { body: 'Called back' })],
+  ['deleting a note', ['note.deleted'], () => () => deleteNote(ctx, note.id)],
   ['removing a member with a task', ['task.updated'], removeAssignee],
   ['sending a campaign', ['campaign.sending'], sendTestCampaign],
   ['finishing a campaign', ['campaign.sent'], finishTestCampaign],
@@ -265,9 +268,7 @@ async function moveDealToPipeline(): Promise<Change> {
 }
 
 async function removeAssignee(): Promise<Change> {
-  const userId = newId('usr')
-  await ctx.db.insert(users).values({ id: userId, email: `${userId}@example.com`, passwordHash: '' })
-  await ctx.db.insert(members).values({ workspaceId: ctx.workspaceId, userId, role: 'MEMBER' })
+  const userId = await createTestMember(ctx)
   await updateTask(ctx, task.id, { assigneeId: userId })
   return () => removeMember(ctx, userId)
 }

@@ -11,6 +11,7 @@ import { invalidField, notFound } from '../../kernel/errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { enqueue } from '../../work/enqueue.ts'
 import { isNoDrain } from '../../work/kinds.ts'
+import { clearAllAuthors } from '../../notes/release-notes.ts'
 import { unassignAllTasks } from '../../tasks/tasks.ts'
 import type { WorkspaceDeletion } from '../../workspaces/workspaces.schema.ts'
 import * as schema from '../../db/schema/index.ts'
@@ -71,6 +72,7 @@ async function removeAllMembers(ctx: Ctx): Promise<void> {
   await unassignAllTasks(ctx)
   await clearAllDealOwners(ctx)
   await clearAllCompanyOwners(ctx)
+  await clearAllAuthors(ctx)
   const removed = await ctx.db.delete(members).where(isInWorkspace).returning({ userId: members.userId })
   await deleteUsersWithoutWorkspace(
     ctx,

@@ -39,6 +39,7 @@ export const quotaVariables = {
   QUOTA_EMAILS_PER_ADDRESS: quota('emailsPerAddress'),
   QUOTA_EMAILS_PENDING: quota('emailsPending'),
   QUOTA_TEMPLATES: quota('templates'),
+  QUOTA_NOTES: quota('notes'),
   QUOTA_WEBHOOK_REQUESTS: quota('webhookRequests'),
 }
 export type QuotaVariable = keyof typeof quotaVariables

@@ -1,0 +1,116 @@
+/** What happens to notes when a record that they name is merged or deleted, or their author leaves. */
+import { and, eq, inArray, isNotNull, isNull, type SQL } from 'drizzle-orm'
+import type { AnyPgColumn } from 'drizzle-orm/pg-core'
+import { timeAtLeast } from '../db/schema/columns.ts'
+import { notes } from '../db/schema/index.ts'
+import { changeWithEvents } from '../events/change-with-events.ts'
+import { updatesFrom } from '../events/changes.ts'
+import { emitMany, emitUpdates } from '../events/emit.ts'
+import type { CompanyId, ContactId, DealId, NoteId, UserId } from '../kernel/ids.ts'
+import { timestampNow } from '../kernel/validation.ts'
+import type { Ctx } from '../request/context.ts'
+import { noteDeleted, noteUpdated } from './note-events.ts'
+import { type NoteRow, toNote } from './note-record.ts'
+
+/** Moves the notes of a locked contact to another locked contact, and emits `note.updated` for each. */
+export async function moveNotes(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
+  await updateAll(ctx, eq(notes.contactId, from), { from: { contactId: from }, to: { contactId: to } })
+}
+
+/** Deletes the notes of a locked contact, and emits `note.deleted` for each. */
+export async function deleteNotesOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
+  await deleteAll(ctx, eq(notes.contactId, contactId))
+}
+
+/**
+ * Deletes the notes that name only these deals, and removes the deals from the others, with an event for each. Call it in
+ * the transaction that deletes the deals, with the deals locked.
+ */
+export async function releaseNotesOfDeals(ctx: Ctx, ids: readonly DealId[]): Promise<void> {
+  const ofDeals = and(eq(notes.workspaceId, ctx.workspaceId), inArray(notes.dealId, ids))
+  const named = await ctx.db.selectDistinct({ dealId: notes.dealId }).from(notes).where(ofDeals)
+  for (const { dealId } of named) {
+    const others = [notes.contactId, notes.companyId]
+    if (dealId) await release(ctx, eq(notes.dealId, dealId), { former: { dealId }, others })
+  }
+}
+
+/**
+ * Deletes the notes that name only the company, and removes the company from the others, with an event for each. Call it
+ * in the transaction that deletes the company, with the company locked.
+ */
+export async function releaseNotesOfCompany(ctx: Ctx, companyId: CompanyId): Promise<void> {
+  await release(ctx, eq(notes.companyId, companyId), { former: { companyId }, others: [notes.contactId, notes.dealId] })
+}
+
+/**
+ * Clears the author of a member's notes, and emits `note.updated` for each. Call it in the transaction that deletes the
+ * member, with the member locked. This is not an activity of the contacts.
+ */
+export async function clearAuthor(ctx: Ctx, userId: UserId): Promise<void> {
+  await updateAll(ctx, eq(notes.authorId, userId), { from: { authorId: userId }, to: { authorId: null } })
+}
+
+/**
+ * Clears the authors of all notes, without events. Call it in the transaction that deletes all members of the workspace:
+ * see `distribute.ts` about foreign keys.
+ */
+export async function clearAllAuthors(ctx: Ctx): Promise<void> {
+  await ctx.db
+    .update(notes)
+    .set({ authorId: null })
+    .where(and(eq(notes.workspaceId, ctx.workspaceId), isNotNull(notes.authorId)))
+}
+
+type Reference = Partial<Pick<NoteRow, 'contactId' | 'companyId' | 'dealId' | 'authorId'>>
+
+async function release(
+  ctx: Ctx,
+  where: SQL,
+  { former, others }: { former: { companyId: CompanyId } | { dealId: DealId }; others: readonly AnyPgColumn[] },
+): Promise<void> {
+  await deleteAll(ctx, and(where, ...others.map((column) => isNull(column))))
+  await updateAll(ctx, where, { from: former, to: 'dealId' in former ? { dealId: null } : { companyId: null } })
+}
+
+/** Replaces a reference in all notes that have it. */
+async function updateAll(ctx: Ctx, where: SQL, { from, to }: { from: Reference; to: Reference }): Promise<void> {
+  const change = { ...to, updatedAt: timeAtLeast(notes.updatedAt, timestampNow()) }
+  await changeWithEvents({
+    changeBatch: async (limit) =>
+      await ctx.db
+        .update(notes)
+        .set(change)
+        .where(byIds(ctx, await lockNext(ctx, where, limit)))
+        .returning(),
+    emit: async (rows) => await emitUpdates(ctx, noteUpdated, updatesFrom(rows.map(toNote), from)),
+  })
+}
+
+async function deleteAll(ctx: Ctx, where: SQL | undefined): Promise<void> {
+  await changeWithEvents({
+    changeBatch: async (limit) =>
+      await ctx.db
+        .delete(notes)
+        .where(byIds(ctx, await lockNext(ctx, where, limit)))
+        .returning(),
+    emit: async (rows) => await emitMany(ctx, noteDeleted, rows.map(toNote)),
+  })
+}
+
+/**
+ * Locks the next notes in the order of their ids: the lock of a contact guards its notes, but a deal or an author has those
+ * of several contacts, and two such changes would deadlock in different orders.
+ */
+async function lockNext(ctx: Ctx, where: SQL | undefined, limit: number): Promise<NoteId[]> {
+  const locked = await ctx.db
+    .select({ id: notes.id })
+    .from(notes)
+    .where(and(eq(notes.workspaceId, ctx.workspaceId), where))
+    .orderBy(notes.id)
+    .limit(limit)
+    .for('update')
+  return locked.map(({ id }) => id)
+}
+
+const byIds = (ctx: Ctx, ids: NoteId[]) => and(eq(notes.workspaceId, ctx.workspaceId), inArray(notes.id, ids))
