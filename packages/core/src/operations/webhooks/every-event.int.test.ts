@@ -26,6 +26,7 @@ import { prepareDomainCheck } from '@rapport/testing/network/sending-domains.ts'
 import { prepareWithheld } from '@rapport/testing/consent/visitor-mails.ts'
 import { readEventCounts } from '@rapport/testing/fixtures/event-counts.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { companyChanges } from '@rapport/testing/fixtures/company-changes.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -87,6 +88,7 @@ const movedWithAda = ['note.updated', 'deal.updated', 'task.updated', 'contact.m
 const cases: Case[] = [
   ['creating a contact', ['contact.created'], () => () => createTestContact(ctx)],
   ['creating a contact by upsert', ['contact.created'], () => () => upsertContact(ctx, { email: 'b@example.com' })],
+  ...companyChanges(ctx),
   ['updating a contact', ['contact.updated'], () => () => updateContact(ctx, ada.id, { firstName: 'Ada' })],
   ['updating by upsert', ['contact.updated'], () => () => upsertContact(ctx, { email: ada.email, company: 'AE' })],
   ['adding a tag', ['contact.updated'], () => () => addTags(ctx, ada.id, { tags: ['vip'] })],
