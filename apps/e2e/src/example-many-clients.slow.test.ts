@@ -1,0 +1,70 @@
+/** The example `examples/many-clients`: clients of one installation, each under a name of its own. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { startNameServer } from '@rapport/testing/network/name-server.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addConfirmedSubscribers } from './campaign-recipients.ts'
+import { runExample } from './run-example.ts'
+import { judgeMails } from './sending-domain.ts'
+import { type Stack, startStack } from './stack.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+let stack: Stack
+let folder: string
+let dns: Awaited<ReturnType<typeof startNameServer>>
+beforeAll(async () => {
+  dns = await startNameServer({ denyUnknown: true })
+  stack = await startStack('postgres', {
+    PUBLIC_URL: 'https://crm.invalid',
+    SIGN_UP: 'closed',
+    REQUIRE_VERIFIED_DOMAIN: 'true',
+    DNS_SERVER: dns.address,
+  })
+  folder = mkdtempSync(join(tmpdir(), 'rapport-clients-'))
+  const [first] = JSON.parse(readFileSync(join(root, 'examples/many-clients/clients.json'), 'utf8')) as object[]
+  writeFileSync(join(folder, 'clients.json'), JSON.stringify([first]))
+})
+afterAll(async () => {
+  await stack.close()
+  dns.close()
+  rmSync(folder, { recursive: true })
+})
+
+const run = (script: string) =>
+  runExample('many-clients', {
+    apiUrl: stack.api.url,
+    script,
+    env: { ...stack.env, DATA_DIR: folder, CLIENTS: join(folder, 'clients.json') },
+  })
+
+test('a client gets from nothing to a signed newsletter, and is suspended for bounces', async () => {
+  const { api, inbox, database } = stack
+  const printed = await run('set-up')
+  expect(await run('set-up')).toBe(printed)
+  expect((await database.pool.query('select name from workspaces')).rows).toEqual([{ name: 'Analytical Engines' }])
+  expect(await run('check')).toMatch(/engines: engines\.example is (PENDING|FAILED)\n {2}\S/)
+  for (const [, name = '', type, value = ''] of printed.matchAll(/^ {2}(\S+) {2}(TXT|CNAME) {2}(.+)$/gm)) {
+    if (type === 'TXT') dns.setTextRecords(name, value)
+    else dns.setAlias(name, value)
+  }
+  expect(await run('check')).toContain('engines: engines.example is VERIFIED')
+
+  const key = readFileSync(join(folder, 'engines.key'), 'utf8')
+  const [, workspaceId = ''] = /^engines: (wsp_\w+)$/m.exec(printed) ?? []
+  const list = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'News' } })
+  await addConfirmedSubscribers(database, { workspaceId, listId: list.body.id }, 1)
+  const body = { name: 'News', subject: 'News', html: '<p>News</p>', listId: list.body.id }
+  await api.call('PATCH', '/workspace', { key, body: { postalAddress: '12 Dorset Street, London' } })
+  const campaign = await api.call<{ id: string }>('POST', '/campaigns', { key, body })
+  expect((await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key, body: {} })).status).toBe(202)
+  const mail = await inbox.waitFor(({ to }) => to[0] === 'person1@example.com')
+  expect(mail.raw.toString()).toMatch(/^List-Unsubscribe:\s+<https:\/\/news\.engines\.example\//im)
+  expect(await judgeMails([mail], dns)).toMatchObject([{ dkim: 'pass', dmarc: 'pass', domain: 'engines.example' }])
+
+  expect(await run('watch')).toBe('')
+  await database.pool.query('update campaign_batches set sent = 1000, bounced = 80')
+  expect(await run('watch')).toBe('Analytical Engines: suspended, 8.00 % bounced, 0.00 % spam\n')
+  expect((await api.call('POST', '/contacts', { key, body: { email: 'a@example.com' } })).status).toBe(403)
+  expect(await run('watch')).toBe('')
+})
