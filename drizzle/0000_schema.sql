@@ -565,6 +565,16 @@ CREATE TABLE "campaign_batches" (
 	CONSTRAINT "campaign_batches_status_check" CHECK ("campaign_batches"."status" in ('PENDING', 'DONE'))
 );
 --> statement-breakpoint
+CREATE TABLE "campaign_link_clicks" (
+	"workspace_id" uuid NOT NULL,
+	"campaign_id" uuid NOT NULL,
+	"position" integer NOT NULL,
+	"slot" integer NOT NULL,
+	"clicks" integer DEFAULT 0 NOT NULL,
+	"anonymous_clicks" integer DEFAULT 0 NOT NULL,
+	CONSTRAINT "campaign_link_clicks_workspace_id_campaign_id_position_slot_pk" PRIMARY KEY("workspace_id","campaign_id","position","slot")
+);
+--> statement-breakpoint
 CREATE TABLE "campaign_recipients" (
 	"workspace_id" uuid NOT NULL,
 	"campaign_id" uuid NOT NULL,
@@ -874,6 +884,7 @@ ALTER TABLE "import_parts" ADD CONSTRAINT "import_parts_import_fk" FOREIGN KEY (
 ALTER TABLE "import_seen" ADD CONSTRAINT "import_seen_import_fk" FOREIGN KEY ("workspace_id","import_id") REFERENCES "public"."imports"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "imports" ADD CONSTRAINT "imports_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "campaign_batches" ADD CONSTRAINT "campaign_batches_campaign_fk" FOREIGN KEY ("workspace_id","campaign_id") REFERENCES "public"."campaigns"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "campaign_link_clicks" ADD CONSTRAINT "campaign_link_clicks_campaign_fk" FOREIGN KEY ("workspace_id","campaign_id") REFERENCES "public"."campaigns"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "campaign_recipients" ADD CONSTRAINT "campaign_recipients_campaign_fk" FOREIGN KEY ("workspace_id","campaign_id") REFERENCES "public"."campaigns"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE SET NULL ("list_id") ON UPDATE no action;--> statement-breakpoint

@@ -70,6 +70,7 @@ test('GET /campaigns/{id}/stats: queued is the sum of all outcomes', async () =>
     anonymousOpens: 0,
     anonymousClicks: 0,
     bouncesByClass,
+    links: [],
     ...zeros,
   }
   expect((await call('GET', `${path}/stats`)).body).toEqual(expected)

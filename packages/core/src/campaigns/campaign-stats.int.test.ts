@@ -60,6 +60,7 @@ test('the counters of a campaign match the statuses of its recipients', async ()
     bounced: 0,
     complained: 0,
     bouncesByClass: { HARD: 0, SOFT: 0, MESSAGE: 0, POLICY: 0 },
+    links: [],
   })
 })
 

@@ -33,6 +33,17 @@ export const CampaignStats = z
         POLICY: count.describe('The sender was refused.'),
       })
       .describe('Recipients by the class of their bounce, refusals while sending included.'),
+    links: z
+      .array(
+        z.object({
+          url: z.string().describe('The address of the link.'),
+          clicks: count.describe('How often recipients who are tracked as a person clicked it: each time counts.'),
+          anonymousClicks: count.describe('How often recipients who are not known clicked it.'),
+        }),
+      )
+      .describe(
+        'The first 100 links of the HTML, in its order. A link with a variable is not listed: it may be of one person only.',
+      ),
   })
   .meta({
     id: 'CampaignStats',
@@ -54,6 +65,7 @@ export const CampaignStats = z
         bounced: 7,
         complained: 1,
         bouncesByClass: { HARD: 7, SOFT: 2, MESSAGE: 0, POLICY: 0 },
+        links: [{ url: 'https://example.com/new', clicks: 96, anonymousClicks: 41 }],
       },
     ],
   })

@@ -5,6 +5,7 @@ import { notFound } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import type { BounceClass } from '../mail/bounces/bounce.schema.ts'
 import { byId } from '../request/by-id.ts'
+import { readLinkClicks } from './link-clicks.ts'
 import type { CampaignStats } from './campaign-stats.schema.ts'
 
 const sum = (column: AnyColumn) => sql<number>`coalesce(sum(${column}), 0)::int`
@@ -39,7 +40,8 @@ export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats
   const { queued, sent, failed, skipped, interrupted } = row
   const pending = queued - sent - failed - skipped - interrupted
   const bouncesByClass = await countBounces(ctx, id)
-  return { ...row, pending, bounced: bouncesByClass.HARD, bouncesByClass }
+  const links = await readLinkClicks(ctx, id)
+  return { ...row, pending, bounced: bouncesByClass.HARD, bouncesByClass, links }
 }
 
 async function countBounces(ctx: Ctx, id: CampaignId): Promise<CampaignStats['bouncesByClass']> {

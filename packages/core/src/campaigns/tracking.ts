@@ -13,6 +13,7 @@ import { isSuspended } from '../request/suspended-workspace.ts'
 import { readTrackingChoices } from '../consent/tracking/tracking-consents.ts'
 import type { TrackedAction, TrackingLevel, TrackingLevels } from '../consent/tracking/tracking-level.ts'
 import { countAnonymously, type RecipientKey, recordEngagement } from './engagement.ts'
+import { countLinkClick } from './link-clicks.ts'
 import type { Tracking } from './templates/track-html.ts'
 
 /** Creates the input of `trackHtml` for the mail of one recipient. Undefined if the mail tracks nothing. */
@@ -71,15 +72,26 @@ const engagementOf = { opens: 'opened', clicks: 'clicked' } as const
  * Records nothing while the workspace is suspended or the database is unavailable: the reader still gets the image or
  * the page.
  */
-async function tryToRecord(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], action: TrackedAction) {
+async function tryToRecord(
+  base: BaseCtx,
+  [workspace, campaign, contact, url]: (string | number)[],
+  action: TrackedAction,
+) {
   const ctx = publicContext(base, idOf('wsp', String(workspace)))
   const campaignId = idOf('cmp', String(campaign))
+  const countLink = async (isAnonymous: boolean) => {
+    if (action === 'clicks') await countLinkClick(ctx, { campaignId, url: String(url), isAnonymous })
+  }
   const record = async () => {
     if (await isSuspended(ctx)) return
-    if (contact === '') return countAnonymously(ctx, campaignId, action)
+    if (contact === '') {
+      await countAnonymously(ctx, campaignId, action)
+      return countLink(true)
+    }
     const contactId = idOf('con', String(contact))
     if (await isSilent(ctx, contactId, action)) return
     await recordEngagement(ctx, { campaignId, contactId }, engagementOf[action])
+    await countLink(false)
   }
   await record().catch((error: unknown) => {
     if (!isDatabaseUnavailable(error)) throw error

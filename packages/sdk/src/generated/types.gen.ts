@@ -683,6 +683,23 @@ export type CampaignStats = {
          */
         POLICY: number;
     };
+    /**
+     * The first 100 links of the HTML, in its order. A link with a variable is not listed: it may be of one person only.
+     */
+    links: Array<{
+        /**
+         * The address of the link.
+         */
+        url: string;
+        /**
+         * How often recipients who are tracked as a person clicked it: each time counts.
+         */
+        clicks: number;
+        /**
+         * How often recipients who are not known clicked it.
+         */
+        anonymousClicks: number;
+    }>;
 };
 
 /**

@@ -126,6 +126,22 @@ export const campaignBatches = tenantTable(
   },
 )
 
+/**
+ * How often the links of a campaign were clicked. A link is its position in the HTML: no URL is stored, as it may name a
+ * person. `slot` spreads the clicks over several rows, so that they rarely wait for each other.
+ */
+export const campaignLinkClicks = tenantTable(
+  'campaign_link_clicks',
+  {
+    campaignId: id('cmp').notNull(),
+    position: integer().notNull(),
+    slot: integer().notNull(),
+    clicks: integer().notNull().default(0),
+    anonymousClicks: integer().notNull().default(0),
+  },
+  { key: ['campaignId', 'position', 'slot'], ownedBy: { campaignId: campaigns } },
+)
+
 const recipientStatuses = ['SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
 
 /**
