@@ -15,13 +15,17 @@ const ctx: Ctx = {
 }
 const link = { listId: newId('lst'), contactId: newId('con'), email: 'ada@example.com' }
 
+const breakAt = 40
+/** What follows a line break that lost its line feed, if it cannot be told from an encoded sign. */
+const ambiguous = /^(2D|2E|5F)/i
+
 /** Several tokens: of some the signs that are replaced are at other places. */
 const tokens = Array.from({ length: 20 }, (_, at) => {
   const url = unsubscribeUrl(ctx, { ...link, email: `ada${at}@example.com` })
   return new URL(url).searchParams.get('token') ?? ''
-})
+}).filter((token) => !ambiguous.test(token.slice(breakAt)))
 const page = '/public/unsubscribe'
-const broken = (token: string, by: string) => `${page}?token=${token.slice(0, 40)}${by}${token.slice(40)}`
+const broken = (token: string, by: string) => `${page}?token=${token.slice(0, breakAt)}${by}${token.slice(breakAt)}`
 
 test.each<[string, (token: string) => string]>([
   ['a line break of quoted-printable that lost its line feed', (token) => broken(token, '=')],

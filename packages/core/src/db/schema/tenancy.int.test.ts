@@ -58,6 +58,9 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   const batch = await claimTestBatch(ctx, uuid, await createTestWorker(db))
   await claimRecipients(ctx, batch, batch.contactUuids)
+  await db.execute(sql`
+    insert into campaign_link_clicks (workspace_id, campaign_id, position, slot)
+    values (${workspaceId}, ${uuidOf(campaign.id)}, 0, 0)`)
   await fillEmptyTables(ctx, await readTables(), (await createTestContact(ctx)).id)
   // Makes addresses unique, so that only a foreign key can reject a move to the other workspace.
   await db.execute(sql`update contacts set email = id || '@example.com' where workspace_id = ${workspaceId}`)

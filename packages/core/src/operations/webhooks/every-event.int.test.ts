@@ -81,6 +81,7 @@ const tokenOf = () =>
   new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id, email: ada.email })).searchParams.get('token') ?? ''
 const addAda = () => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
 const report = (input: object) => reportByClient(ctx, { email: ada.email, ...input })
+const askToJoin = () => subscribe(ctx, list.id, visitor('b@example.com'))
 const completeTask = () => updateTask(ctx, task.id, { status: 'DONE', notes: 'x' })
 const goneWithAda = ['note.deleted', 'deal.deleted', 'task.deleted', 'contact.deleted']
 const movedWithAda = ['note.updated', 'deal.updated', 'task.updated', 'contact.merged']
@@ -98,11 +99,7 @@ const cases: Case[] = [
   ['merging an opt-out', [...movedWithAda.slice(0, -1), 'subscription.unsubscribed', 'contact.merged'], mergeOptOut],
   ['changing to an address that opted out', ['subscription.unsubscribed', 'contact.updated'], takeOptedOutAddress],
   ['submitting a form', ['contact.updated', 'form.submitted'], submitTestForm],
-  [
-    'asking for a subscription',
-    ['contact.created', 'subscription.created'],
-    () => () => subscribe(ctx, list.id, visitor('b@example.com')),
-  ],
+  ['asking for a subscription', ['contact.created', 'subscription.created'], () => askToJoin],
   [
     'subscribing without double opt-in',
     ['contact.created', 'subscription.created', 'subscription.confirmed'],
