@@ -48,7 +48,7 @@ test('the examples of the CLI reference work as printed', { timeout: 300_000 }, 
   expect(printed).toMatch(/^queue +waiting +published/m)
   expect(printed).toContain('\nnull\n')
   expect(printed).toContain('No campaign is SENDING or PAUSED.\nNo webhook has failed for an hour.\n')
-  expect(printed).toMatch(/^id +created +suspended +name$/m)
+  expect(printed).toMatch(/^id +created +suspended +contacts .* name$/m)
   expect(printed).toMatch(/^inv_\w+\nengines.example\nlooms.example$/m)
   expect(errors).toMatch(/^"Address book" has the role ADMIN and expires /m)
   expect(errors).toContain('The email to ada@example.com is queued. 1 session ended.')

@@ -101,7 +101,7 @@ describe('an installation', () => {
 
   test('"rapport demo" creates a workspace, and a second call finds it', { timeout: 180_000 }, async () => {
     const made = await runCli('demo', '--json')
-    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('Creating 300 contacts') })
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('Creating 6 companies, 300 contacts') })
     const { apiKey } = JSON.parse(made.stdout) as { apiKey: string }
     const read = async (path: string) =>
       ((await (await callApi({ ...launched, apiKey }, `GET ${path}`)).json()) as { data: { id: string }[] }).data
