@@ -6,6 +6,7 @@ import {
   NewCompany,
 } from '@rapport/core/companies/companies.schema.ts'
 import { CompanyBatch, CompanyBatchResults } from '@rapport/core/companies/company-batch.schema.ts'
+import { lockOwners } from '@rapport/core/companies/company-owners.ts'
 import { createCompany } from '@rapport/core/companies/create-company.ts'
 import { lockCompany, readCompany } from '@rapport/core/companies/find-company.ts'
 import { listCompanies, listCompanyActivity } from '@rapport/core/companies/list-companies.ts'
@@ -17,6 +18,7 @@ import { CompanyContactQuery } from '@rapport/core/contacts/listing/contact-quer
 import { listContactsOfCompany } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { Activity, ActivityQuery } from '@rapport/core/events/activity.ts'
 import { deleteCompany } from '@rapport/core/operations/contacts/delete-company.ts'
+import type { CompanyId } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
@@ -27,6 +29,14 @@ import { Empty, IdParams } from './shapes.ts'
 const common = { tags: ['Companies'], security: [{ bearer: [] }] }
 const params = IdParams('cpy')
 const currentCompany = recordById(Company, { lock: lockCompany, read: readCompany })
+/** The owner before the company, as the removal of a member locks them. */
+const changedCompany: CurrentRecord<{ ctx: Ctx; body: CompanyChange; params: { id: CompanyId } }> = {
+  schema: Company,
+  async lockAndRead({ ctx, body, params: { id } }) {
+    await lockOwners(ctx, [body])
+    return currentCompany.lockAndRead({ ctx, params: { id } })
+  },
+}
 const companyByKey: CurrentRecord<{ ctx: Ctx; body: CompanyInput }> = {
   schema: Company,
   lockAndRead: ({ ctx, body }) => lockMatchingCompany(ctx, body),
@@ -140,7 +150,7 @@ export const companyRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Company },
       },
     },
-    ifMatch(currentCompany, (request) => updateCompany(request.ctx, request.params.id, request.body)),
+    ifMatch(changedCompany, (request) => updateCompany(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -188,7 +198,7 @@ export const companyRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'companies.listActivity',
         summary: 'List the activity of a company',
         description:
-          'Returns the events of the company and of its deals, newest first. The events of its contacts are in the activity of each contact.',
+          'Returns the events of the company, of its deals and of its notes, newest first. The events of its contacts are in the activity of each contact.',
         params,
         querystring: ActivityQuery,
         response: { 200: PageOf(Activity) },

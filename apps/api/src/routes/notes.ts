@@ -21,7 +21,7 @@ export const noteRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'notes.create',
         summary: 'Create a note',
         description:
-          'Writes down a note, a call or a meeting. A note about a deal is about the contact of the deal too, unless another contact is given. Emits `note.created`. A contact or deal with 10,000 notes gets no more: 409 `quota_exceeded`.',
+          'Writes down a note, a call or a meeting. A note about a deal is about the contact of the deal too, unless another contact is given. Emits `note.created`. A contact, company or deal with 10,000 notes gets no more: 409 `quota_exceeded`.',
         body: NoteInput,
         response: { 201: Note },
       },

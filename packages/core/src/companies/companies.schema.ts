@@ -10,6 +10,7 @@ import { Tags } from '../kernel/values/tags.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
 import { PageQuery, Repeatable, Sort } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
+import { DomainName } from '../domains/domain-name.ts'
 import { CompanyDomain } from './company-domain.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
@@ -141,7 +142,7 @@ export type NewCompany = z.output<typeof NewCompany>
 /** Without the parameters `customField.<key>`. */
 export const CompanyParameters = PageQuery.extend({
   search: SearchText.describe('Part of the name, domain, phone or website; tolerates a typo.'),
-  domain: SingleLine(500).pipe(CompanyDomain).optional().describe('Only the company with this domain.'),
+  domain: SingleLine(500).pipe(DomainName).optional().describe('Only the company with this domain.'),
   externalId: ExternalId.optional().describe('Only the company with this external id.'),
   ownerId: Id('usr').optional().describe('Only companies that this user owns.'),
   tag: EmptyAsNone(Repeatable(SingleLine(100, 1))).describe(

@@ -56,9 +56,13 @@ export async function lockCompany(ctx: Ctx, id: CompanyId): Promise<CompanyRow |
   return row
 }
 
-/** Locks the companies that have one of the keys, in the order of their ids like all writers. */
-export async function lockCompaniesByKeys(ctx: Ctx, keys: readonly CompanyKeys[]): Promise<CompanyRow[]> {
-  return selectByKeys(ctx, keys).orderBy(companies.id).for('no key update')
+/** Locks the companies that have one of the keys, in the order of their ids like all writers. `key share` keeps them alive. */
+export async function lockCompaniesByKeys(
+  ctx: Ctx,
+  keys: readonly CompanyKeys[],
+  mode: 'no key update' | 'key share' = 'no key update',
+): Promise<CompanyRow[]> {
+  return selectByKeys(ctx, keys).orderBy(companies.id).for(mode)
 }
 
 /** The error for keys that were found taken. If no company has one of them anymore, it was deleted in the meantime. */

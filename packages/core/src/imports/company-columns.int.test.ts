@@ -157,3 +157,13 @@ test('an update keeps the company of a row without one, and changes it otherwise
   const [a, , , d] = await readPeople()
   expect(d).toMatchObject({ companyId: a?.companyId, company: 'org_2' })
 })
+
+test('the row with the name decides it; a long key is cut between characters', async () => {
+  const long = `${'x'.repeat(199)}😀zz`
+  const rows = `email,companyDomain,companyName,companyExternalId\na@example.com,acme.example,Acme,\nb@example.com,acme.example,,\nc@example.com,,,${long}\n`
+  expect(await runTestImport(ctx, rows, { createCompanies: 'true' })).toMatchObject({ created: 3, failed: 0 })
+  expect(await readCompanies()).toEqual([
+    { name: 'Acme', domain: 'acme.example', externalId: null },
+    { name: 'x'.repeat(199), domain: null, externalId: long },
+  ])
+})

@@ -5,6 +5,8 @@ import { writeCompanies } from '../../companies/write-companies.ts'
 import type { ContactInput } from '../../contacts/contacts.schema.ts'
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import type { CompanyId } from '../../kernel/ids.ts'
+import { startOfText } from '../../kernel/values/text.ts'
+import { companyQuota, contactQuota } from '../../quotas/record-quota.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { ImportRecord } from '../import-record.ts'
 import type { NamedCompany } from '../rows/company-values.ts'
@@ -21,7 +23,7 @@ type Options = Pick<ImportRecord, 'createsCompanies' | 'eachEvent'>
 export async function linkCompanies(ctx: Ctx, options: Options, rows: readonly ImportRow[]): Promise<ImportRow[]> {
   const valid = rows.filter((row) => 'contact' in row)
   const ids = valid.flatMap(({ contact }) => contact.companyId ?? [])
-  const named = new Map(valid.flatMap((row) => (row.company ? [[keyOf(row.company), row] as const] : [])))
+  const named = byCompany(valid)
   const found = await findCompanies(ctx, options, named)
   const known = await lockCompanies(ctx, ids)
   const link = (row: ValidRow): ImportRow => {
@@ -33,6 +35,16 @@ export async function linkCompanies(ctx: Ctx, options: Options, rows: readonly I
   return rows.map((row) => ('contact' in row ? link(row) : row))
 }
 
+/** One row for each company: the last one that has its name, or else the last one. */
+function byCompany(rows: readonly ValidRow[]): Map<string, ValidRow> {
+  const named = new Map<string, ValidRow>()
+  for (const row of rows) {
+    const known = row.company && named.get(keyOf(row.company))
+    if (row.company && !(known?.company?.name && !row.company.name)) named.set(keyOf(row.company), row)
+  }
+  return named
+}
+
 const keyOf = ({ externalId, domain }: NamedCompany) => JSON.stringify([externalId, domain])
 
 type Found = ReadonlyMap<string, CompanyId | AppError>
@@ -41,7 +53,10 @@ type Found = ReadonlyMap<string, CompanyId | AppError>
 async function findCompanies(ctx: Ctx, options: Options, named: ReadonlyMap<string, ValidRow>): Promise<Found> {
   if (named.size === 0) return new Map()
   const companies = [...named.values()].flatMap(({ company }) => company ?? [])
-  const index = createCompanyIndex(await lockCompaniesByKeys(ctx, companies))
+  // The quotas before companies and contacts, as all writers lock them.
+  await contactQuota.read(ctx)
+  await companyQuota.read(ctx)
+  const index = createCompanyIndex(await lockCompaniesByKeys(ctx, companies, 'key share'))
   const found = new Map<string, CompanyId | AppError>()
   const incomplete = new Map<string, ValidRow>()
   for (const [key, row] of named) {
@@ -93,7 +108,11 @@ const maxName = 200
 
 function toNewCompany({ company, contact }: ValidRow) {
   const { externalId, domain, name } = company ?? {}
-  return { externalId, domain, name: (name ?? contact.company ?? domain ?? externalId ?? '').slice(0, maxName) }
+  return {
+    externalId,
+    domain,
+    name: startOfText(name ?? contact.company ?? domain ?? externalId ?? '', maxName).trim(),
+  }
 }
 
 const companyMissing = (company: NamedCompany | undefined) =>

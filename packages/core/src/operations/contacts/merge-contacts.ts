@@ -40,10 +40,11 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await storeTrackingDenials(ctx, duplicate)
     await copyTrackingDenials(ctx, { from: duplicate.email, to: survivor.email })
     await forgetVisitorMails(ctx, [contactId])
+    // The company before the notes, as its deletion locks them.
+    const { email: _, ...properties } = await withoutDeletedCompany(ctx, duplicate)
     await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
-    const { email: _, ...properties } = await withoutDeletedCompany(ctx, duplicate)
     if (survivor.externalId !== null && duplicate.externalId !== null)
       await addExternalIdAlias(ctx, duplicate.externalId, id)
     await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
