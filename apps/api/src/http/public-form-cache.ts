@@ -35,7 +35,10 @@ export function createPublicFormCache(ttlMs: number): PublicFormCache {
     ignoreFetchAbort: true,
     async fetchMethod(id, _stale, { context, options }) {
       const startedAt = performance.now()
-      const response = await readPublicForm(context, id)
+      // Requests at any host share the lookup: `get` asks for the host of each.
+      const anywhere = { ...context }
+      delete anywhere.hostWorkspaceId
+      const response = await readPublicForm(anywhere, id)
       // The entry's age counts from the start of the lookup: the result may lack changes made after that.
       options.ttl = Math.max(1, ttlMs - (performance.now() - startedAt))
       return response

@@ -86,7 +86,7 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'domains.update',
         summary: 'Update a sending domain',
         description:
-          'Changes the host of the public pages. Once the domain and the HOST record are VERIFIED, the links in new emails are under the host; those of former emails go on where they are. Returns 409 if another workspace has the host.',
+          'Changes the host of the public pages. Once the domain and the HOST record are VERIFIED, the links in new emails are under the host; those of former emails go on where they are. Returns 409 if another workspace has the host, or if this one has 20 hosts, with those of former links.',
         params,
         body: DomainChange,
         response: { 200: Domain },

@@ -29,8 +29,11 @@ export async function prepareDomain(ctx: Ctx, { name, host = null }: DomainInput
   // Keys are expensive: a request that is refused generates none.
   if (host !== null) requireHostOf(name, host, ctx.settings)
   await requireUnusedName(ctx, name)
-  await inTransaction(ctx, requireDomainQuota)
   const id = newId('dom')
+  await inTransaction(ctx, async (ctx) => {
+    await requireDomainQuota(ctx)
+    await requireHost(ctx, { id, host, status: 'PENDING' })
+  })
   return {
     workspaceId: ctx.workspaceId,
     id,
@@ -130,11 +133,12 @@ export function updateDomain(ctx: Ctx, id: DomainId, { host }: DomainChange): Pr
     const current = await lockDomain(ctx, id)
     if (host === undefined || host === current.host) return toDomain(current, ctx.settings)
     if (host !== null) requireHostOf(current.name, host, ctx.settings)
-    const row = { ...current, host }
+    // The next check decides: that of a former host says nothing, and one of this host may be old.
+    const row = { ...current, host, checks: current.checks.filter(({ name }) => name !== host) }
     await requireHost(ctx, row)
     await ctx.db
       .update(domains)
-      .set({ host })
+      .set({ host, checks: row.checks })
       .where(byId(domains, ctx, id))
     await useHost(ctx, row, isHostVerified(row, ctx.settings))
     await audit(ctx, 'domain.host_changed', { subjectId: id, name: row.name, host: host ?? '' })

@@ -13,6 +13,8 @@ const ttlMs = 5_000
 const current = new LRUCache<WorkspaceId, { host: string | undefined }, Ctx>({
   max: 10_000,
   ttl: ttlMs,
+  // A mail that waits for a lookup goes on with it, even if the host changes meanwhile.
+  ignoreFetchAbort: true,
   fetchMethod: async (_workspaceId, _stale, { context }) => ({ host: await findHost(context) }),
 })
 

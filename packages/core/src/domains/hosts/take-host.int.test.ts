@@ -186,3 +186,25 @@ test('while the database is away, the last hosts count', async () => {
   await away.close()
   expect(await hosts.find(host)).toBe(workspaceId)
 })
+
+test('a workspace has at most 20 hosts, with those of former links', async () => {
+  const domain = await claim(owner)
+  await verify(owner, domain)
+  for (let at = 1; at < 20; at++) {
+    await updateDomain(ctxOf(owner), domain.id, { host: `h${at}.${name}` })
+    await verify(owner, domain)
+  }
+  await expect(updateDomain(ctxOf(owner), domain.id, { host: `h20.${name}` })).rejects.toThrow('at most 20 hosts')
+  expect(await updateDomain(ctxOf(owner), domain.id, { host: `h7.${name}` })).toMatchObject({ host: `h7.${name}` })
+  await expect(createDomain(ctxOf(owner), { name: `x.${name}`, host: `y.x.${name}` })).rejects.toThrow('at most 20')
+})
+
+test('a host that comes back is checked before links are at it again', async () => {
+  const domain = await claim(owner)
+  await verify(owner, domain)
+  await updateDomain(ctxOf(owner), domain.id, { host: null })
+  expect(hostRecord(await updateDomain(ctxOf(owner), domain.id, { host }))).toMatchObject({ status: 'PENDING' })
+  expect(await linksOf(owner)).toBe(installation)
+  await verify(owner, domain)
+  expect(await linksOf(owner)).toBe(host)
+})

@@ -2,6 +2,7 @@
 import { and, eq, isNull, ne, sql } from 'drizzle-orm'
 import { domains, hosts, workspaces } from '../../db/schema/index.ts'
 import type { DomainId } from '../../kernel/ids.ts'
+import { AppError } from '../../kernel/errors.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { DomainRow } from '../domain-records.ts'
@@ -31,8 +32,16 @@ export async function takeHost(ctx: Ctx, { id, host, status }: Claim): Promise<b
   return true
 }
 
-/** Throws `already_exists` if another domain has the host. */
+/** Former hosts are kept for the links that were mailed, and every process has all hosts in its memory. */
+const maxHosts = 20
+
+/** Throws `already_exists` if another domain has the host, and `quota_exceeded` if the workspace has the maximum. */
 export async function requireHost(ctx: Ctx, claim: Claim): Promise<void> {
+  if (claim.host !== null) {
+    const others = and(eq(hosts.workspaceId, ctx.workspaceId), ne(hosts.host, claim.host))
+    if ((await ctx.db.$count(hosts, others)) >= maxHosts)
+      throw new AppError('quota_exceeded', `A workspace has at most ${maxHosts} hosts, with those of former links`)
+  }
   if (!(await takeHost(ctx, claim))) throw hostInUse(claim.host ?? '')
 }
 
