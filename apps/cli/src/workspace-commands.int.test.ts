@@ -106,7 +106,7 @@ test('workspace invite emails an invite, which the audit log records', async () 
   const words = ['workspace', 'invite', ctx.workspaceId, '--email', 'grace@example.com', '--role', 'OWNER']
   const { stdout, stderr } = await run(...words)
   expect(stdout).toMatch(/^inv_\w{26}$/)
-  expect(stderr).toContain('The invite for grace@example.com is queued')
+  expect(stderr).toContain('The invite for grace@example.com expires')
   expect(await readMailedToken(ctx, 'grace@example.com')).not.toContain(stdout)
   expect((await listAuditEntries(ctx, { limit: 1, sort: '-createdAt' })).data).toMatchObject([
     { action: 'invite.created', actor: { kind: 'system', id: null }, details: { role: 'OWNER' } },

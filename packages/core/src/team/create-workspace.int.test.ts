@@ -73,6 +73,8 @@ test('with the same key, one workspace and one invite, also at once', async () =
   expect(created.map(({ workspace, invite }) => [workspace.id, invite?.email])).toEqual(
     created.map(() => [id, 'johannes@example.com']),
   )
+  const renamed = { name: 'Printers', ownerEmail: 'johannes@example.com', idempotencyKey: 'client-1' }
+  await expect(createWorkspaceAndInviteOwner(base, renamed)).rejects.toThrow('another name or owner')
   await accept('johannes@example.com')
   expect(await create()).toMatchObject({ workspace: { id }, invite: null })
   const ctx = { ...base, workspaceId: id, actor: { kind: 'system' } as const }

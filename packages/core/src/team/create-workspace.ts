@@ -2,8 +2,8 @@ import { and, eq } from 'drizzle-orm'
 import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { audit } from '../audit/audit.ts'
 import { lockName } from '../db/statements/advisory-locks.ts'
-import { invites, workspaces } from '../db/schema/index.ts'
-import { conflict } from '../kernel/errors.ts'
+import { auditEntries, invites, workspaces } from '../db/schema/index.ts'
+import { AppError, conflict } from '../kernel/errors.ts'
 import { createWorkspace, toWorkspace } from '../workspaces/workspaces.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { createInvite, toInvite } from './invites.ts'
@@ -19,15 +19,17 @@ export interface CreatedWorkspace {
 /**
  * Creates a workspace for an operator and emails an invite to its future OWNER. Only the owner of the email address can
  * accept the invite, with a new or an existing account. With the `idempotencyKey` of a former call, returns the workspace
- * of that call as it is now. Throws `wrong_state` if it was deleted meanwhile.
+ * of that call as it is now. Throws `idempotency_conflict` if that call had another name or owner, and `wrong_state` if the
+ * workspace was deleted meanwhile.
  */
 export function createWorkspaceAndInviteOwner(
   base: BaseCtx,
-  { name, ownerEmail, idempotencyKey }: CreateWorkspaceInput,
+  { idempotencyKey, ...input }: CreateWorkspaceInput,
 ): Promise<CreatedWorkspace> {
   return inAccountTransaction(base, async (base) => {
-    const known = idempotencyKey === undefined ? undefined : await findCreated(base, idempotencyKey)
+    const known = idempotencyKey === undefined ? undefined : await findCreated(base, idempotencyKey, input)
     if (known) return known
+    const { name, ownerEmail } = input
     const workspace = await createWorkspace(base.db, name, idempotencyKey)
     const ctx: Ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'system' } }
     await audit(ctx, 'workspace.created', { subjectId: workspace.id, name, ownerEmail })
@@ -36,12 +38,21 @@ export function createWorkspaceAndInviteOwner(
 }
 
 /** A concurrent call with the same key waits until this transaction ends. */
-async function findCreated({ db }: BaseCtx, key: string): Promise<CreatedWorkspace | undefined> {
+async function findCreated(
+  { db }: BaseCtx,
+  key: string,
+  { name, ownerEmail }: CreateWorkspaceInput,
+): Promise<CreatedWorkspace | undefined> {
   await lockName(db, `workspace of ${key}`)
   const [row] = await db.select().from(workspaces).where(eq(workspaces.creationKey, key))
   if (!row) return undefined
   if (row.deletedAt) throw conflict('wrong_state', `${row.id} was created with this key, and deleted: use another key`)
-  const isOfOwner = and(eq(invites.workspaceId, row.id), eq(invites.role, 'OWNER'))
-  const [invite] = await db.select().from(invites).where(isOfOwner).orderBy(invites.createdAt).limit(1)
+  const isCreation = and(eq(auditEntries.workspaceId, row.id), eq(auditEntries.action, 'workspace.created'))
+  const [created] = await db.select({ details: auditEntries.details }).from(auditEntries).where(isCreation)
+  // The name may have changed since, so the call itself is compared; after a year it is no longer known.
+  if (created && (created.details['name'] !== name || created.details['ownerEmail'] !== ownerEmail))
+    throw new AppError('idempotency_conflict', 'This key was used for a workspace with another name or owner')
+  const isOfOwner = and(eq(invites.workspaceId, row.id), eq(invites.email, ownerEmail), eq(invites.role, 'OWNER'))
+  const [invite] = await db.select().from(invites).where(isOfOwner)
   return { workspace: toWorkspace(row), invite: invite ? toInvite(invite) : null }
 }

@@ -40,6 +40,4 @@ export const workspaceCreate = defineCommand({
 })
 
 const describeInvite = (invite: Invite | null) =>
-  invite
-    ? `The invite for ${invite.email} is queued and expires ${invite.expiresAt}.`
-    : 'Its owner has accepted the invite.'
+  invite ? `The invite for ${invite.email} expires ${invite.expiresAt}.` : 'Its owner has accepted the invite.'

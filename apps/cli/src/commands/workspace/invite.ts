@@ -1,5 +1,5 @@
 import { type Invite, InviteInput } from '@rapport/core/team/team.schema.ts'
-import { createInvite, listInvites } from '@rapport/core/team/invites.ts'
+import { createInvite, listInvites, resendInvite } from '@rapport/core/team/invites.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { readAllPages } from '@rapport/core/request/paging.ts'
@@ -26,21 +26,20 @@ export const workspaceInvite = defineCommand({
   async run(cli, { workspace, email, role, json }) {
     const invite = await withWorkspace(cli, workspace, (ctx) => ensureInvite(ctx, { email, role }))
     cli.terminal.print(json ? JSON.stringify(invite) : invite.id)
-    cli.terminal.log(`The invite for ${invite.email} is queued and expires ${invite.expiresAt}.`)
+    cli.terminal.log(`The invite for ${invite.email} expires ${invite.expiresAt}.`)
     return exitCodes.success
   },
 })
 
-/** Returns the invite of the address with this role, if there is one already. */
+/** Returns the invite of the address with this role if it waits already, or sends an expired one again. */
 async function ensureInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
-  try {
-    return await createInvite(ctx, input)
-  } catch (error) {
+  return await createInvite(ctx, input).catch(async (error: unknown) => {
+    if (!(error instanceof AppError && error.code === 'already_exists')) throw error
     const invites = await readAllPages((page) => listInvites(ctx, { ...page, sort: 'createdAt' }))
     const known = invites.find(({ email, role }) => isSame(email, input.email) && role === input.role)
-    if (!known || !(error instanceof AppError && error.code === 'already_exists')) throw error
-    return known
-  }
+    if (!known) throw error
+    return Date.parse(known.expiresAt) < Date.now() ? resendInvite(ctx, known.id) : known
+  })
 }
 
 const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
