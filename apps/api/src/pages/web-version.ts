@@ -42,6 +42,7 @@ export const webVersionPages: FastifyPluginAsyncZod = async (app) => {
     maxSize: 32 * 1_048_576,
     sizeCalculation: ({ html = '', text }) => html.length + text.length + 1,
     ttl: ttlMs,
+    ignoreFetchAbort: true,
     fetchMethod: (_id, _stale, { context: { base, token } }) => renderWebVersion(base, openWebVersion(base, token)),
   })
 

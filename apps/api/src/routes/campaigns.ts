@@ -90,7 +90,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.update',
         summary: 'Update a campaign',
         description:
-          'Only a DRAFT can be updated. Any other status returns 409. Templates are checked as when a campaign is created.',
+          'Only a DRAFT can be updated. Any other status returns 409, unless `webVersion` alone is given: the page of a sent email can be switched off. Templates are checked as when a campaign is created.',
         params,
         body: CampaignChange,
         response: { 204: Empty },

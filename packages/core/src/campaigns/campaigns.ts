@@ -128,7 +128,10 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
   return { ...page, data: page.data.map(toCampaignSummary) }
 }
 
-/** Updates a DRAFT. Throws `wrong_state` if the campaign has any other status. */
+/**
+ * Updates a DRAFT. Throws `wrong_state` if the campaign has any other status, unless only `webVersion` changes: a page that
+ * should not be public can be switched off after the sending.
+ */
 export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<Campaign> {
   await checkTemplates(ctx, change)
   await checkNewSender(ctx, change.fromEmail)
@@ -136,8 +139,10 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   if (change.segmentId) await checkSegmentId(ctx, change.segmentId)
   const write = async (ctx: Ctx) => {
     const current = await lockCampaign(ctx, id)
-    if (current.status !== 'DRAFT') throw createNotDraftError(current, 'changed')
-    const changed = { ...current, ...withoutUndefined(change) }
+    const given = withoutUndefined(change)
+    const isOfPage = Object.keys(given).every((field) => field === 'webVersion')
+    if (current.status !== 'DRAFT' && !isOfPage) throw createNotDraftError(current, 'changed')
+    const changed = { ...current, ...given }
     if (isDeepStrictEqual(changed, current)) return toCampaign(current)
     const updatedAt = timeOfUpdate(current.updatedAt)
     await ctx.db

@@ -25,6 +25,7 @@ export function listCountedLinks(html: string | null): string[] {
 const positions = new LRUCache<CampaignId, ReadonlyMap<string, number>, Ctx>({
   max: 500,
   ttl: 60_000,
+  ignoreFetchAbort: true,
   fetchMethod: async (id, _stale, { context }) =>
     new Map((await readLinks(context, id)).map((url, position) => [url, position])),
 })

@@ -9,6 +9,7 @@ import { timestampNow } from '../kernel/validation.ts'
 import { byId } from '../request/by-id.ts'
 import { suspendWorkspace } from '../workspaces/suspension.ts'
 import { loadCampaignRenderer } from './campaign-mail.ts'
+import { updateCampaign } from './campaigns.ts'
 import type { CampaignInput } from './campaigns.schema.ts'
 import { toRecipient } from './recipient.ts'
 import { templateVariables } from './templates/template-variables.ts'
@@ -120,3 +121,11 @@ test.each([
   ['a<a href="">never closed', 'a'],
   ['<a href="/">x</a>', '<a href="/">x</a>'],
 ])('of %s is left: %s', (html, left) => expect(removeEmptyLinks(html)).toBe(left))
+
+test('of a campaign that was sent, the page alone can be switched off', async () => {
+  const id = await createSent({ html: '<p>Hi</p>' })
+  await expect(updateCampaign(ctx, id, { webVersion: false, subject: 'Other' })).rejects.toThrow('changed')
+  expect(await open(id)).toMatchObject({ subject: 'News' })
+  expect(await updateCampaign(ctx, id, { webVersion: false })).toMatchObject({ status: 'SENT', webVersion: false })
+  await expect(open(id)).rejects.toThrow('Page not found')
+})

@@ -806,7 +806,7 @@ export class Companies extends Resource {
   /**
    * List the activity of a company.
    *
-   * Returns the events of the company and of its deals, newest first. The events of its contacts are in the activity of each contact.
+   * Returns the events of the company, of its deals and of its notes, newest first. The events of its contacts are in the activity of each contact.
    *
    * Requires the role VIEWER.
    */
@@ -1309,7 +1309,7 @@ export class Campaigns extends Resource {
   /**
    * Update a campaign.
    *
-   * Only a DRAFT can be updated. Any other status returns 409. Templates are checked as when a campaign is created.
+   * Only a DRAFT can be updated. Any other status returns 409, unless `webVersion` alone is given: the page of a sent email can be switched off. Templates are checked as when a campaign is created.
    *
    * Requires the role MEMBER.
    */
@@ -1620,7 +1620,7 @@ export class Domains extends Resource {
   /**
    * Update a sending domain.
    *
-   * Changes the host of the public pages. Once the domain and the HOST record are VERIFIED, the links in new emails are under the host; those of former emails go on where they are. Returns 409 if another workspace has the host.
+   * Changes the host of the public pages. Once the domain and the HOST record are VERIFIED, the links in new emails are under the host; those of former emails go on where they are. Returns 409 if another workspace has the host, or if this one has 20 hosts, with those of former links.
    *
    * Requires the role ADMIN.
    */
@@ -1870,7 +1870,7 @@ export class Notes extends Resource {
   /**
    * Create a note.
    *
-   * Writes down a note, a call or a meeting. A note about a deal is about the contact of the deal too, unless another contact is given. Emits `note.created`. A contact or deal with 10,000 notes gets no more: 409 `quota_exceeded`.
+   * Writes down a note, a call or a meeting. A note about a deal is about the contact of the deal too, unless another contact is given. Emits `note.created`. A contact, company or deal with 10,000 notes gets no more: 409 `quota_exceeded`.
    *
    * Requires the role MEMBER.
    */

@@ -1,5 +1,5 @@
 /** How many emails of a workspace, or from a domain, bounce or are reported as spam. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, emails, templates, workspaces } from '../../db/schema/index.ts'
@@ -96,7 +96,7 @@ async function listSenders(db: Db): Promise<CampaignSender[]> {
       campaignBatches,
       and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
     )
-    .where(sql`${campaigns.sentAt} > now() - interval '7 days'`)
+    .where(and(sql`${campaigns.sentAt} > now() - interval '7 days'`, isNull(workspaces.deletedAt)))
     .groupBy(campaigns.workspaceId, workspaces.name, domain)
 }
 

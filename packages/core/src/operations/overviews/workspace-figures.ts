@@ -184,7 +184,7 @@ async function sumEmails(db: Db) {
   return await db
     .select({
       workspaceId: emails.workspaceId,
-      mails: sql<number>`count(*) filter (where ${isRecent} and ${emails.status} in ('SENT', 'FAILED', 'INTERRUPTED'))::int`,
+      mails: sql<number>`count(*) filter (where ${isRecent} and ${emails.status} in ('SENT', 'FAILED'))::int`,
       bounced: sql<number>`count(*) filter (where ${isRecent} and ${emails.bounceClass} = 'HARD')::int`,
       complained: sql<number>`count(*) filter (where ${isRecent} and ${emails.complainedAt} is not null)::int`,
       lastSentAt: sql<Timestamp | null>`max(${emails.endedAt}) filter (where ${emails.status} = 'SENT')`.mapWith(
