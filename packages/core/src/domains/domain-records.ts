@@ -68,11 +68,15 @@ export function applyResults(
 function toCheck(
   former: RecordCheck | undefined,
   result: CheckResult | undefined,
-  { name, value }: ExpectedRecord,
+  { name, value, purpose }: ExpectedRecord,
 ): RecordCheck {
   if (result === undefined) return former ?? { name, value, status: 'PENDING', problem: null }
-  const status = result.status === 'UNKNOWN' ? (former?.status ?? 'PENDING') : result.status
-  return { name, value, status, problem: result.problem }
+  const { problem } = result
+  if (result.status !== 'UNKNOWN') return { name, value, status: result.status, problem }
+  const { status = 'PENDING', problem: formerProblem = null } = former ?? {}
+  // A host that no name server finds twice in turn is where no reader gets: links are at the installation meanwhile.
+  const isLost = purpose === 'HOST' && formerProblem !== null
+  return { name, value, status: isLost && status === 'VERIFIED' ? 'FAILED' : status, problem }
 }
 
 /** A domain that was never VERIFIED stays PENDING: its records may not have reached every name server yet. */

@@ -1,4 +1,4 @@
-import { and, eq, isNull, or, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, or, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { isDatabaseUnavailable } from '../db/database-errors.ts'
 import { domains } from '../db/schema/index.ts'
@@ -94,10 +94,11 @@ async function checkHolder(ctx: Ctx, row: DomainRow): Promise<DomainRow['checks'
   return row.checks.map((check) => (check.name === row.host ? { ...check, status: 'FAILED', problem } : check))
 }
 
-/** More often while PENDING, in the first days: the user waits for the result. */
+/** More often with a host, to which links lead, and while PENDING, in the first days: the user waits for the result. */
 const isDue = or(
   isNull(domains.checkedAt),
   sql`${domains.checkedAt} < now() - interval '23 hours 30 minutes'`,
+  and(isNotNull(domains.host), sql`${domains.checkedAt} < now() - interval '30 minutes'`),
   and(
     eq(domains.status, 'PENDING'),
     sql`${domains.createdAt} > now() - interval '3 days'`,
@@ -114,7 +115,7 @@ interface RecheckOptions {
 }
 
 /**
- * Checks the domains of all workspaces that were not checked for a day, or PENDING ones for an hour. For the hourly
+ * Checks the domains of all workspaces that were not checked for a day, or with a host or PENDING for an hour. For the hourly
  * maintenance. Yields each domain whose status changes, after the commit. The failure of one domain keeps no other one
  * from being checked.
  */
