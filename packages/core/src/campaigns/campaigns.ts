@@ -140,7 +140,7 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   const write = async (ctx: Ctx) => {
     const current = await lockCampaign(ctx, id)
     const given = withoutUndefined(change)
-    const isOfPage = Object.keys(given).every((field) => field === 'webVersion')
+    const isOfPage = Object.keys(given).join() === 'webVersion'
     if (current.status !== 'DRAFT' && !isOfPage) throw createNotDraftError(current, 'changed')
     const changed = { ...current, ...given }
     if (isDeepStrictEqual(changed, current)) return toCampaign(current)
