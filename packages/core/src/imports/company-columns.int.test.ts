@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import { readSuppressions } from '../consent/consent-records.ts'
 import { companies, contacts } from '../db/schema/index.ts'
 import { newId } from '../kernel/ids.ts'
 import { withQuotas } from '../kernel/quotas.ts'
@@ -166,4 +167,14 @@ test('the row with the name decides it; a long key is cut between characters', a
     { name: 'Acme', domain: 'acme.example', externalId: null },
     { name: 'x'.repeat(199), domain: null, externalId: long },
   ])
+})
+
+test('an opt-out counts also in a row whose company is unknown', async () => {
+  const rows = 'email,status,companyDomain\na@example.com,UNSUBSCRIBED,none.example\nb@example.com,,none.example\n'
+  const record = await runTestImport(ctx, rows)
+  expect(record.errors).toMatchObject([
+    { line: 2, message: expect.stringContaining('left out') },
+    { line: 3, message: expect.stringMatching(/no company has it.*createCompanies=true$/) },
+  ])
+  expect(await readSuppressions(ctx, { email: 'a@example.com' })).toMatchObject([{ reason: 'OPTED_OUT' }])
 })

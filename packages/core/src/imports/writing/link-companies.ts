@@ -11,6 +11,7 @@ import type { Ctx } from '../../request/context.ts'
 import type { ImportRecord } from '../import-record.ts'
 import type { NamedCompany } from '../rows/company-values.ts'
 import type { ImportRow } from '../rows/import-rows.ts'
+import { isOptOut } from '../rows/file-status.ts'
 import { type RowError, toRowError } from '../rows/row-errors.ts'
 
 type ValidRow = Extract<ImportRow, { contact: unknown }>
@@ -28,9 +29,14 @@ export async function linkCompanies(ctx: Ctx, options: Options, rows: readonly I
   const known = await lockCompanies(ctx, ids)
   const link = (row: ValidRow): ImportRow => {
     const company = row.company && found.get(keyOf(row.company))
-    if (company instanceof AppError) return toCompanyError(row, company)
+    if (company instanceof AppError) {
+      const error = toCompanyError(row, company)
+      // What somebody said about emails counts, whatever their company is.
+      return row.status?.statuses.some(isOptOut) ? withoutCompany(row, error) : error
+    }
     if (company) return { ...row, contact: withCompany(row.contact, company) }
-    return !row.contact.companyId || known.has(row.contact.companyId) ? row : withoutCompany(row)
+    const isKnown = !row.contact.companyId || known.has(row.contact.companyId)
+    return isKnown ? row : withoutCompany(row, { column: 'companyId', message: 'Company not found' })
   }
   return rows.map((row) => ('contact' in row ? link(row) : row))
 }
@@ -133,8 +139,8 @@ const withCompany = ({ company: text, ...contact }: ContactInput, companyId: Com
   companyId,
 })
 
-function withoutCompany(row: ValidRow): ValidRow {
+function withoutCompany(row: ValidRow, { column, message }: Pick<RowError, 'column' | 'message'>): ValidRow {
   const { companyId: _, ...contact } = row.contact
-  const warning = { line: row.line, column: 'companyId', message: 'Company not found; left out' }
+  const warning = { line: row.line, column, message: `${message}; left out` }
   return { ...row, contact, warnings: [...(row.warnings ?? []), warning] }
 }
