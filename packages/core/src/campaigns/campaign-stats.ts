@@ -17,6 +17,8 @@ const sum = (column: AnyColumn) => sql<number>`coalesce(sum(${column}), 0)::int`
 export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats> {
   const [row] = await ctx.db
     .select({
+      isDraft: sql<boolean>`${campaigns.status} = 'DRAFT'`,
+      trackClicks: campaigns.trackClicks,
       queued: campaigns.queued,
       sent: sum(campaignBatches.sent),
       failed: sum(campaignBatches.failed),
@@ -35,13 +37,14 @@ export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats
       and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
     )
     .where(byId(campaigns, ctx, id))
-    .groupBy(campaigns.queued)
+    .groupBy(campaigns.status, campaigns.trackClicks, campaigns.queued)
   if (!row) throw notFound('Campaign')
-  const { queued, sent, failed, skipped, interrupted } = row
+  const { isDraft, trackClicks, ...counters } = row
+  const { queued, sent, failed, skipped, interrupted } = counters
   const pending = queued - sent - failed - skipped - interrupted
   const bouncesByClass = await countBounces(ctx, id)
-  const links = await readLinkClicks(ctx, id)
-  return { ...row, pending, bounced: bouncesByClass.HARD, bouncesByClass, links }
+  const links = trackClicks ? await readLinkClicks(ctx, id, { isDraft }) : []
+  return { ...counters, pending, bounced: bouncesByClass.HARD, bouncesByClass, links }
 }
 
 async function countBounces(ctx: Ctx, id: CampaignId): Promise<CampaignStats['bouncesByClass']> {

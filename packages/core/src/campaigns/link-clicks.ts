@@ -21,7 +21,7 @@ export function listCountedLinks(html: string | null): string[] {
   return [...new Set(links)].slice(0, maxLinks)
 }
 
-/** The positions of the links. The template of a campaign that was sent does not change. */
+/** The positions of the links, in their order. The template of a campaign that was sent does not change. */
 const positions = new LRUCache<CampaignId, ReadonlyMap<string, number>, Ctx>({
   max: 500,
   ttl: 60_000,
@@ -58,7 +58,11 @@ export async function countLinkClick(
 }
 
 /** Reads the clicks of the first links of a campaign, in the order of the template. */
-export async function readLinkClicks(ctx: Ctx, id: CampaignId): Promise<CampaignStats['links']> {
+export async function readLinkClicks(
+  ctx: Ctx,
+  id: CampaignId,
+  { isDraft }: { isDraft: boolean },
+): Promise<CampaignStats['links']> {
   const { position, clicks, anonymousClicks } = campaignLinkClicks
   const rows = await ctx.db
     .select({
@@ -70,7 +74,10 @@ export async function readLinkClicks(ctx: Ctx, id: CampaignId): Promise<Campaign
     .where(and(eq(campaignLinkClicks.workspaceId, ctx.workspaceId), eq(campaignLinkClicks.campaignId, id)))
     .groupBy(position)
   const byPosition = new Map(rows.map((row) => [row.position, row]))
-  return (await readLinks(ctx, id)).map((url, at) => ({
+  const links = isDraft
+    ? await readLinks(ctx, id)
+    : [...((await positions.fetch(id, { context: ctx })) ?? new Map()).keys()]
+  return links.map((url: string, at) => ({
     url,
     clicks: byPosition.get(at)?.clicks ?? 0,
     anonymousClicks: byPosition.get(at)?.anonymousClicks ?? 0,

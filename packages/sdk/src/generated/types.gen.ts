@@ -684,7 +684,7 @@ export type CampaignStats = {
         POLICY: number;
     };
     /**
-     * The first 100 links of the HTML, in its order. A link with a variable is not listed: it may be of one person only.
+     * The first 100 links of the HTML, in its order; none without `trackClicks`. A link with a variable is not listed: it may be of one person only.
      */
     links: Array<{
         /**
