@@ -70,7 +70,7 @@ test('without PostgreSQL the API is not ready and returns 503 with retry-after',
   })
   const operations = (await operationsOf(api)).filter(
     ({ template, takesForm }) =>
-      !/^\/($|health|ready|tls-allowed|openapi\.json|public\/\w+$|public\/subsc|public\/tracking|embed\/|auth\/verify|verify-email|reset-password|accept-invite|forgot-password)/.test(
+      !/^\/($|health|ready|tls-allowed|openapi\.json|public\/\w+$|public\/campaigns|public\/subsc|public\/tracking|embed\/|auth\/verify|verify-email|reset-password|accept-invite|forgot-password)/.test(
         template,
       ) && !takesForm,
   )
