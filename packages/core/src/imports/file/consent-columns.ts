@@ -6,7 +6,9 @@ import type { YesNoColumn } from '../rows/status-columns.ts'
 import { keysByWord, normalizeName, toWords } from './column-names.ts'
 
 /** Names of exports, without accents, spaces and punctuation: Ghost, Mautic, HubSpot, Loops, Salesforce, Zoho, Shopify … */
-const knownNames: Readonly<Record<YesNoColumn | 'status' | 'unsubscribedAt', readonly string[]>> = {
+const knownNames: Readonly<
+  Record<Exclude<YesNoColumn, 'status.consent'> | 'status' | 'unsubscribedAt', readonly string[]>
+> = {
   'status.subscribed': toWords(`
     subscribed issubscribed subscribedtoemails subscribedtoemail subscribedtonewsletter emailsubscribed
     newslettersubscribed mailchimpwoocommerceissubscribed`),
@@ -50,7 +52,7 @@ const negative = toWords(`
     widerruf widerspr gesperrt werbesperr keinemail keinewerbung keinnewsletter nichtkontakt nichtanschreiben
     desabonn desinscri opposition nepascontacter nepasenvoyer refus listenoire baja desuscri nocontactar
     noenviar rechaz revocad listanegra disiscri cancellat noncontattare revocat listanera descadastr desinscrit
-    cancelou naocontatar naocontactar naoenviar revogad`)
+    cancelou naocontatar naocontactar naoenviar revogad cancel enddate endedat endedon expir declin denied kundig`)
 const bounces = ['bounce', 'undeliverable', 'hardfail', 'unzustellbar', 'rebot', 'rimbalz', 'rejeit']
 const complaints = ['complain', 'complaint', 'spamreport', 'markedasspam', 'abuse', 'beschwerde', 'plainte', 'denuncia']
 /** Yes in such a column means that the person subscribed or agreed. */
@@ -89,6 +91,6 @@ export function toStatusColumn(name: string): string {
   if (hasAny(plain, [...negative, 'disabled']))
     return plain.includes('unsub') && !plain.includes('all') ? 'status.unsubscribed' : 'status.optedOut'
   return hasAny(plain, ['consent', 'optin', 'optedin', 'permission', 'einwillig', 'zustimm'])
-    ? 'status.optedIn'
+    ? 'status.consent'
     : 'status'
 }

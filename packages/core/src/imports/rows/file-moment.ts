@@ -4,6 +4,8 @@ import { languages } from '../../kernel/values/languages.ts'
 const separator = String.raw`(?:,? +(?:(?:at|um|à|a las|alle(?: ore)?|às) +)?|T)`
 const time = String.raw`(?:${separator}(?<time>\d\S*.*))?$`
 const month = String.raw`(?<name>\p{L}{3,10})\.?`
+/** Any other word before a date may be `until` or `declined on`. */
+const weekday = String.raw`(?:(?:${listWeekdays().join('|')})\.?,? +)?(?:(?:le|el|il|am|den|the|on) +)?`
 const dates = [
   // `2026-11-21`, `2026/11/21`, `2026-11-21 06:35:49.123456 +0100 CET` (Go), `…+00` (PostgreSQL), ISO 8601.
   String.raw`^(?<year>\d{4})[-/.](?<month>\d{1,2})[-/.](?<day>\d{1,2})`,
@@ -12,11 +14,11 @@ const dates = [
   // `11/21/2026` or `21/11/2026`, if one of the two can only be the day.
   String.raw`^(?<one>\d{1,2})/(?<other>\d{1,2})/(?<year>\d{4})`,
   // `Tue, 18 Apr 2016` (RFC 5322), `18. April 2016`, `18-Apr-2016`, `18 de abril de 2016`.
-  String.raw`^(?:\p{L}{2,10}\.?,? +){0,2}(?<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -](?:de )?${month}[ -](?:de )?(?<year>\d{4})`,
+  String.raw`^${weekday}(?<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -](?:de )?${month}[ -](?:de )?(?<year>\d{4})`,
   // `April 18, 2016`, `Mon Apr 18 2016`.
-  String.raw`^(?:\p{L}{2,10}\.?,? +)?${month} +(?<day>\d{1,2})(?:st|nd|rd|th)?,? +(?<year>\d{4})`,
+  String.raw`^${weekday}${month} +(?<day>\d{1,2})(?:st|nd|rd|th)?,? +(?<year>\d{4})`,
   // `Fri Oct 21 11:02:55 UTC 2011`, as C, date(1), Ruby and Java print it.
-  String.raw`^\p{L}{2,4}\.? +${month} +(?<day>\d{1,2}) (?<clock>\d\d?:\d\d(?::\d\d)?(?: [A-Z]{3,4}| [+-]\d{4})?) (?<year>\d{4})`,
+  String.raw`^${weekday}${month} +(?<day>\d{1,2}) (?<clock>\d\d?:\d\d(?::\d\d)?(?: [A-Z]{3,4}| [+-]\d{4})?) (?<year>\d{4})`,
   // `20260421T063549Z`.
   String.raw`^(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?=T\d{4})`,
 ].map((date) => new RegExp(date + time, 'iu'))
@@ -35,6 +37,17 @@ const zones: Readonly<Record<string, number>> = {
   PDT: -7,
   CET: 1,
   CEST: 2,
+}
+
+/** Weekdays by their names and abbreviations in the languages of Rapport, longest first. */
+function listWeekdays(): string[] {
+  const names = languages.flatMap((language) =>
+    (['long', 'short'] as const).flatMap((style) => {
+      const format = new Intl.DateTimeFormat(language, { weekday: style, timeZone: 'UTC' })
+      return Array.from({ length: 7 }, (_, day) => format.format(Date.UTC(2026, 5, day + 1)).replaceAll('.', ''))
+    }),
+  )
+  return [...new Set(names)].toSorted((one, other) => other.length - one.length)
 }
 
 /** Months by their names and abbreviations in the languages of Rapport, in lower case. */

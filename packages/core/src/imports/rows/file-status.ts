@@ -22,7 +22,7 @@ export type OptOutStatus = Extract<FileStatus, 'UNSUBSCRIBED' | 'OPTED_OUT' | 'M
 const words: Readonly<Record<FileStatus, readonly string[]>> = {
   CONFIRMED: toWords(`
     confirmed subscribed active enabled optedin optin doubleoptin singleoptin accepted granted express softbounced
-    softbounce`),
+    softbounce softbounces`),
   PENDING: toWords('pending unconfirmed unactivated optinpending doubleoptinpending waitingforconfirmation'),
   NONE: toWords(`
     none nonsubscribed notsubscribed neversubscribed transactional archived inactive deleted nonmarketingcontact
@@ -71,15 +71,25 @@ const statusByWord = new Map([...keysByWord(words), ...keysByWord(translations)]
 /** What people and programs write around such words, such as `Unsubscribed (2020)`. Only against emails. */
 const phrases: readonly (readonly [RegExp, OptOutStatus])[] = [
   [/complain|abuse|spam.?(?:report|beschwerde)|marked as spam|feedback.?loop/, 'COMPLAINED'],
-  [/unsubscri|\bopt(?:ed|ing)?[ _-]?out\b|do not (?:e?mail|contact)|\bno (?:more )?e-?mails/, 'UNSUBSCRIBED'],
-  [
-    /\b(?:abgemeldet|ausgetragen|widerspr|nicht (?:mehr )?anschreiben|keine? (?:e-?mails?|newsletter)\b)/,
-    'UNSUBSCRIBED',
-  ],
+  [/unsubscri|\bopt(?:ed|ing)?[ _-]?out\b/, 'UNSUBSCRIBED'],
+  [/\b(?:abgemeldet|ausgetragen|widerspr)/, 'UNSUBSCRIBED'],
   [/desabonn|desinscri|dad[oa] de baja|desuscri|disiscri|descadastr/, 'UNSUBSCRIBED'],
-  [/bounce/, 'BOUNCED'],
+  [/(?<!\bde|soft[ _-]?)bounce/, 'BOUNCED'],
 ]
-const findPhrase = (plain: string) => phrases.find(([pattern]) => pattern.test(plain))?.[1]
+/** `Not bounced`, `0 complaints`. */
+const negation = /(?:^|\W)(?:no|not|never|non|0|zero|kein\w*|nie|nicht|pas|jamais|nunca|mai|nao)(?:\W+\w+)?\W+$/
+/** These are a negation themselves. */
+const refusals =
+  /\bdo not (?:e?mail|contact)\b|\bnicht (?:mehr )?anschreiben\b|^(?:please |bitte )?(?:no (?:more )?e-?mails?|keine? (?:weiteren )?(?:e-?mails?|newsletter))(?: mehr)?(?: please| bitte)?\W*$/
+
+function findPhrase(plain: string): OptOutStatus | undefined {
+  if (refusals.test(plain)) return 'UNSUBSCRIBED'
+  for (const [pattern, status] of phrases) {
+    const found = pattern.exec(plain)
+    if (found && !negation.test(plain.slice(0, found.index))) return status
+  }
+  return undefined
+}
 
 /** Reads a word for a status. An empty cell says that the person is not subscribed; undefined for an unknown word. */
 export function readStatusWord(text: string): FileStatus | undefined {
@@ -87,6 +97,12 @@ export function readStatusWord(text: string): FileStatus | undefined {
   const word = toWord(plain)
   return word === '' ? 'NONE' : (statusByWord.get(word) ?? findPhrase(plain))
 }
+
+const ofAgreement = toWords(`
+  subscribed optedin optin doubleoptin singleoptin angemeldet abonniert abonne inscrit suscrito iscritto inscrito`)
+
+/** Whether the text is a word of somebody who subscribed, which no column means of an opt-out. */
+export const saysSubscribed = (text: string) => ofAgreement.includes(toWord(toPlain(text)))
 
 /** Words that speak of consent to emails in any column; the others can be about an order or an account. */
 const unmistakable: readonly FileStatus[] = ['UNSUBSCRIBED', 'OPTED_OUT', 'BOUNCED', 'COMPLAINED']

@@ -12,9 +12,17 @@ export function unwrapAddress(text: string): string {
   return found !== undefined && others.length === 0 ? found : trimmed
 }
 
+/** More is no list of addresses; the last of those that are read may be cut. */
+const maxText = 2_000
+const tooLong: Issue = { path: 'email', message: `must have at most ${maxText} characters: give each address a row` }
+
 /** Reads every address in the text, and what is wrong with one of them. */
 export function readAddresses(text: string): { emails: string[]; issue?: Issue } {
-  const found = findAddresses(text)
+  if (text.length > maxText)
+    return { emails: readAddresses(text.slice(0, maxText)).emails.slice(0, -1), issue: tooLong }
+  // A name in quotation marks may have a comma, or another address.
+  const parts = text.replaceAll(/"(?:[^"\\]|\\.)*"(?=\s*<)/g, ' ').split(/[;,\r\n]/)
+  const found = [...new Set(parts.flatMap(findAddresses))]
   const results = (found.length > 0 ? found : [text]).map((address) => Email.safeParse(address))
   const error = results.find((result) => result.error)?.error
   const emails = [...new Set(results.flatMap(({ data }) => data ?? []))]

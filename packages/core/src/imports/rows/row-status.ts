@@ -6,7 +6,7 @@ import { toIssues } from '../../kernel/zod-messages.ts'
 import { isZeroDate, parseMoment } from './file-moment.ts'
 import { isOptOut } from './file-status.ts'
 import { readStatus, statusColumns, unknownValue } from './status-columns.ts'
-import { isMissing, readYesNo } from './yes-no-words.ts'
+import { isHidden, isMissing, readYesNo } from './yes-no-words.ts'
 
 export interface RowStatus {
   /** Of each column with one, and of every row. */
@@ -37,6 +37,7 @@ export function readMoment(text: string): { at: Timestamp } | { message: string;
 /** JSON has numbers and booleans too. Undefined for a value that is missing, also as a date of zeros. */
 function toText(value: unknown): string | undefined {
   const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  if (typeof text === 'string' && isHidden(text)) return text
   return typeof text !== 'string' || isMissing(text) || isZeroDate(text) ? undefined : text
 }
 

@@ -52,7 +52,8 @@ export function readCells(row: FileRow<string[]>, format: CsvFormat): RowValues 
   const said: Values = {}
   for (const [index, column] of columns.entries()) {
     if (column === null || !isSaid(column)) continue
-    const cell = readCell(cells, index)
+    // What was said stays as it is: a date in a column that was too narrow is an opt-out, too.
+    const cell = readText(cells, index)
     if (isStatusColumn(column)) said[column] = [...((said[column] as string[] | undefined) ?? []), cell]
     else if (isKey(column)) said[column] = readKey(column, cell)
     else if (cell.trim() !== '') said[column] = cell
@@ -96,8 +97,10 @@ function readContactCells(
 const onlyKeys = (said: Values): Values =>
   Object.fromEntries(Object.entries(said).filter(([name, value]) => isKey(name) && value !== undefined))
 
+const readText = (cells: readonly string[], index: number) => unescapeFormulas(unwrapText(cells[index] ?? ''))
+
 function readCell(cells: readonly string[], index: number): string {
-  const cell = unescapeFormulas(unwrapText(cells[index] ?? ''))
+  const cell = readText(cells, index)
   return isBroken(cell) ? '' : cell
 }
 
@@ -130,13 +133,17 @@ function splitTags(cell: string): string[] {
   return tags.map((tag) => tag.trim()).filter((tag) => tag !== '')
 }
 
+const maxListLength = 50_000
+
 /** Programs write an array as JSON, as Python or as PostgreSQL: `["a","b"]`, `['a', 'b']`, `{a,b}`. */
 function unwrapList(cell: string): string {
   const list = /^\s*[[{](.*)[\]}]\s*$/s.exec(cell)?.[1]
   if (list === undefined) return cell.trim().toLowerCase() === 'null' ? '' : cell
   // A tag may have brackets.
-  if (!/^\s*$|["']|^[^;]*,[^;]*$/s.test(list)) return cell
-  return list.replaceAll(/(?<=^|[,;]\s*)'([^']*)'(?=\s*(?:[,;]|$))/g, '"$1"')
+  const isList = list.trim() === '' || /["']/.test(list) || (list.includes(',') && !list.includes(';'))
+  // Longer than all tags that a contact can have.
+  if (!isList || list.length > maxListLength) return cell
+  return list.replaceAll(/(?<=^|[,;]\s{0,9})'([^']*)'(?=\s{0,9}(?:[,;]|$))/g, '"$1"')
 }
 
 function splitQuotedTags(cell: string): string[] {

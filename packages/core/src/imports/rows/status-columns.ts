@@ -1,8 +1,9 @@
 /** The columns that say what a person wants, and how the values of each are read. */
 import type { FileStatus } from '../../db/schema/imports.ts'
 import { isZeroDate, parseMoment } from './file-moment.ts'
-import { readStatusWord, unknownStatus } from './file-status.ts'
-import { isMissing, readYesNo } from './yes-no-words.ts'
+import { readStatusWord, saysSubscribed, unknownStatus } from './file-status.ts'
+import { isRefusal } from './refusals.ts'
+import { isHidden, isMissing, readYesNo } from './yes-no-words.ts'
 
 interface Answers {
   yes: FileStatus
@@ -15,6 +16,7 @@ interface Answers {
 const answers = {
   'status.subscribed': { yes: 'CONFIRMED', no: 'UNSUBSCRIBED', none: 'NONE' },
   'status.optedIn': { yes: 'CONFIRMED', no: 'NONE', none: 'NONE' },
+  'status.consent': { yes: 'CONFIRMED', no: 'NONE', none: 'NONE' },
   'status.unsubscribed': { yes: 'UNSUBSCRIBED', no: 'CONFIRMED', none: 'CONFIRMED' },
   'status.optedOut': { yes: 'OPTED_OUT', no: 'CONFIRMED', none: 'CONFIRMED' },
   'status.bounced': { yes: 'BOUNCED', no: 'CONFIRMED', none: 'CONFIRMED' },
@@ -32,17 +34,28 @@ const optOutNumbers = new Map<string, FileStatus>([
 
 /**
  * A column of answers can also have words for a status, or the moment since when the answer is yes. Of bounces and
- * complaints it has the report of a server, too.
+ * complaints it has the report of a server, too. What could be an opt-out never reads as consent: a value that a program
+ * could not show, the start of 1970, and in a column of opt-outs a word such as `active`, which may be of the opt-out.
  */
-const answerReader = (column: YesNoColumn): Reader => {
+const answerReader = (column: YesNoColumn, { hasDates = true } = {}): Reader => {
   const { yes, no, none } = answers[column]
+  const optsOut = yes !== 'CONFIRMED'
   const hasReports = yes === 'BOUNCED' || yes === 'COMPLAINED'
+  const readDate = (moment: Date): FileStatus | undefined => {
+    if (!optsOut && moment.getTime() === 0) return none
+    return hasDates ? yes : undefined
+  }
   return (text) => {
+    if (optsOut && isHidden(text)) return undefined
     if (isMissing(text) || isZeroDate(text)) return text.trim() === '0' ? no : none
     const answer = readYesNo(text)
     if (answer !== undefined) return answer ? yes : no
     if (column === 'status.optedOut' && optOutNumbers.has(text.trim())) return optOutNumbers.get(text.trim())
-    return readStatusWord(text) ?? (hasReports || parseMoment(text) ? yes : undefined)
+    const word = readStatusWord(text)
+    if (word !== undefined) return word === 'CONFIRMED' && optsOut && !saysSubscribed(text) ? undefined : word
+    const moment = parseMoment(text)
+    if (moment) return readDate(moment)
+    return hasReports && isRefusal(text) ? yes : undefined
   }
 }
 
@@ -50,12 +63,14 @@ const answerReader = (column: YesNoColumn): Reader => {
 const hasEmailChannel = (text: string) => text.includes('email_marketing')
 
 const readers = {
-  /** Without another name, yes means that the person is subscribed. */
-  status: (text) => readStatusWord(text) ?? answerReader('status.subscribed')(text),
+  /** Without another name, yes means that the person is subscribed. A date may be that of an end. */
+  status: (text) => readStatusWord(text) ?? answerReader('status.subscribed', { hasDates: false })(text),
   /** Of an export of Rapport. `NONE` says nothing about a person. */
   emailSubscribedStatus: (text) => (text.trim().toUpperCase() === 'NONE' ? 'CONFIRMED' : readStatusWord(text)),
   'status.subscribed': answerReader('status.subscribed'),
   'status.optedIn': answerReader('status.optedIn'),
+  /** Of a name that is not well known: a date may be that of an end. */
+  'status.consent': answerReader('status.consent', { hasDates: false }),
   'status.unsubscribed': answerReader('status.unsubscribed'),
   'status.optedOut': answerReader('status.optedOut'),
   'status.bounced': answerReader('status.bounced'),

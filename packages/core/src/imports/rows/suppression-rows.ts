@@ -7,6 +7,7 @@ import type { Timestamp } from '../../kernel/validation.ts'
 import type { NewSuppression } from '../../suppressions/suppress.ts'
 import type { FileRow } from '../file/csv-rows.ts'
 import { matchSuppressionColumn } from '../file/match-suppression-columns.ts'
+import { isRefusal } from './refusals.ts'
 import { readAddresses } from './row-address.ts'
 import { isOptOut } from './file-status.ts'
 import { type RowError, rowError, toRowError } from './row-errors.ts'
@@ -105,13 +106,9 @@ function readReason(values: readonly Value[]): Reason | undefined {
   return strictest.find((reason) => found.includes(reason))
 }
 
-/** What mail servers say of an address that accepts no email. */
-const refusal =
-  /bounce|(?:^|[\s;#])5\.\d{1,3}\.\d{1,3}\b|(?:^|; *)5\d\d(?:[ -]|$)|(?:mailbox|user|account|address|recipient).*(?:unknown|not exist|not found)|unknown (?:user|recipient)|unbekannt|inconnu|desconocid|sconosciut|desconhecid/i
-
 function readWords(column: StatusColumn, text: string): Reason | undefined {
   const reason = toReason(readStatus(column, text))
-  return reason ?? (column === 'status' && refusal.test(text) ? 'BOUNCED' : undefined)
+  return reason ?? (column === 'status' && isRefusal(text) ? 'BOUNCED' : undefined)
 }
 
 function toReason(status: FileStatus | null | undefined): Reason | undefined {

@@ -41,5 +41,8 @@ export const isMissing = (text: string) =>
   (text.trim().length <= maxMissingLength && missing.includes(withoutMarks(text))) || isBroken(text)
 const maxMissingLength = Math.max(...missing.map((word) => word.length))
 
-/** Whether a program wrote that it has no value: no person means this text. */
+/** Whether a program wrote that it has no value, or could not show it: no person means this text. */
 export const isBroken = (text: string) => /^\s*[#[]/.test(text) && broken.test(text.trim())
+
+/** Whether a program could not show a value that is there: a column too narrow, or a formula that failed. */
+export const isHidden = (text: string) => isBroken(text) && !/^\s*#n\/?[adv]\s*$/i.test(text)
