@@ -34,9 +34,9 @@ export const wordRows: readonly WordRow[] = [
     class: 'SOFT',
     source: 'the name server or the directory did not answer: Postfix smtp(8), Exim, SendGrid, Zimbra, Dovecot',
     words: `
-      servfail | dns failure | dns error | name service error | unable to get mx | failed to get ips | ldap error | ldap
-      lookup | ldap fail* | database error | database unavailable | database is unavailable | backend error | backend
-      unavailable | maintenance | migrated | migration | is locked | mailbox locked | in use by another
+      servfail | dns failure | name service error | unable to get mx | failed to get ips | ldap error | ldap
+      lookup fail* | ldap fail* | database error | database unavailable | database is unavailable | backend error | backend
+      unavailable | maintenance | being migrated | migration in progress | is locked | mailbox locked | in use by another
     `,
   },
   {
@@ -126,8 +126,8 @@ export const wordRows: readonly WordRow[] = [
     source: 'too much at once: Gmail 4.2.1, 5.2.1 and 5.4.5, Microsoft 5.2.122, Yahoo TSS04, Exim ratelimit',
     words: `
       rate | ratelimit* | too many | too much | too quickly | too fast | throttl* | sending limit* | message limit* |
-      daily limit | hourly limit | receive limit* | receiving limit* | maximum emails | messages per | mails per | not
-      accepting messages | vacation hold
+      daily limit | hourly limit | receive limit* | receiving limit* | maximum emails | messages per | mails per |
+      temporarily not accepting messages | vacation hold
     `,
   },
   {
@@ -190,7 +190,7 @@ export const wordRows: readonly WordRow[] = [
   {
     class: 'POLICY',
     source: 'a rule of the recipient: RFC 5429 (Sieve reject), Exchange',
-    words: 'refused your message | rejected your message',
+    words: 'recipient refused your message | recipient rejected your message',
   },
   {
     class: 'HARD',
@@ -205,7 +205,10 @@ export const wordRows: readonly WordRow[] = [
   {
     class: 'HARD',
     source: 'no such host: RFC 3463, 5.1.2; RFC 7505 (null MX); Postfix smtp(8), Sendmail, Exim',
-    words: 'host unknown | unknown host | host not found | domain not found | no such domain | null mx | nullmx',
+    words: `
+      host unknown | unknown host | host not found | domain not found | domain name not found | no such domain | nxdomain |
+      null mx | nullmx
+    `,
   },
   {
     class: 'HARD',

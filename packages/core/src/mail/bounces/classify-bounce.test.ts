@@ -75,6 +75,14 @@ test.each([
 
 test.each([
   ['550 user unknown', 'HARD'],
+  ['550 5.2.1 Mailbox disabled, not accepting messages', 'HARD'],
+  [
+    "550 5.1.2 DNS Error: DNS type 'mx' lookup of gmial.com responded with code NXDOMAIN. Domain name not found",
+    'HARD',
+  ],
+  ['550 5.1.1 mx.example rejected your message to ada@example.com: user unknown', 'HARD'],
+  ['550 5.1.1 user unknown (LDAP lookup: no entry)', 'HARD'],
+  ['550 5.1.1 no such user, domain migrated', 'HARD'],
   ['550 5.4.1 Recipient address rejected: Access denied', 'HARD'],
   ['550 5.5.0 Requested action not taken: mailbox unavailable', 'HARD'],
   ['450 user unknown', 'SOFT'],

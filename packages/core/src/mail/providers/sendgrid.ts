@@ -97,8 +97,10 @@ const classifications: ReadonlyMap<string, BounceClass> = new Map(
  */
 function describeDropped(event: Event) {
   const reason = event.reason?.toLowerCase() ?? ''
+  // Before the unsubscribed: a fault of the account may speak of links and groups.
+  if (reason.startsWith('spam content')) return describeBounce({ detail: event.reason, otherwise: 'MESSAGE' })
+  if (/quota|smtpapi/.test(reason)) return undefined
   if (reason.includes('unsubscribe')) return describeOptOut(idOf(event))
   if (reason.startsWith('spam reporting address')) return describeComplaint()
-  if (reason.startsWith('spam content')) return describeBounce({ detail: event.reason, otherwise: 'MESSAGE' })
-  return /quota|smtpapi/.test(reason) ? undefined : describeUntried(event.reason)
+  return describeUntried(event.reason)
 }
