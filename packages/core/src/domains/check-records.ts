@@ -64,10 +64,13 @@ const describeQuotes = (name: string, text: string, value: string) =>
 function parseTags(text: string): Map<string, string> {
   const pairs = text.split(';').map((tag) => {
     const at = tag.indexOf('=')
-    return [tag.slice(0, Math.max(at, 0)).trim(), tag.slice(at + 1).replace(/\s/g, '')] as const
+    return [strip(tag.slice(0, Math.max(at, 0))), strip(tag.slice(at + 1))] as const
   })
   return new Map(pairs.filter(([name]) => name !== ''))
 }
+
+/** The whitespace of RFC 6376: receivers take no other, such as a no-break space. */
+const strip = (text: string) => text.replace(/[ \t\r\n]/g, '')
 
 /** What keeps receivers from verifying signatures with a published key (RFC 6376 §3.6.1). */
 function findKeyProblem(tags: ReadonlyMap<string, string>, expected: string): string | undefined {
