@@ -25,7 +25,7 @@ test.each([
   ['Email opt-out', 'Confirmed'],
   ['Email opt-out', 'Active'],
   ['email_disabled', 'Enabled'],
-])('"%s" with "%s" confirms nobody', async (column, value) => {
+])('"%s" with "%s" confirms no one', async (column, value) => {
   expect(await readStatus(column, value)).not.toMatch(/CONFIRMED|unsaid/)
 })
 
@@ -42,7 +42,7 @@ test.each([
   ['Invalid email', 'valid'],
   ['Bounced', 'never'],
   ['Complained', 'keine'],
-])('"%s" with "%s" suppresses nobody', async (column, value) => {
+])('"%s" with "%s" suppresses no one', async (column, value) => {
   expect(await readStatus(column, value)).not.toMatch(/UNSUBSCRIBED|OPTED_OUT|BOUNCED|COMPLAINED/)
 })
 

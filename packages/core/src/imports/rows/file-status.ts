@@ -101,7 +101,7 @@ export function readStatusWord(text: string): FileStatus | undefined {
 const ofAgreement = toWords(`
   subscribed optedin optin doubleoptin singleoptin angemeldet abonniert abonne inscrit suscrito iscritto inscrito`)
 
-/** Whether the text is a word of somebody who subscribed, which no column means of an opt-out. */
+/** Whether the text is a word of a subscriber, which no column means of an opt-out. */
 export const saysSubscribed = (text: string) => ofAgreement.includes(toWord(toPlain(text)))
 
 /** Words that speak of consent to emails in any column; the others can be about an order or an account. */

@@ -31,7 +31,7 @@ export async function linkCompanies(ctx: Ctx, options: Options, rows: readonly I
     const company = row.company && found.get(keyOf(row.company))
     if (company instanceof AppError) {
       const error = toCompanyError(row, company)
-      // What somebody said about emails counts, whatever their company is.
+      // What a person said about emails counts without their company, too.
       return row.status?.statuses.some(isOptOut) ? withoutCompany(row, error) : error
     }
     if (company) return { ...row, contact: withCompany(row.contact, company) }
