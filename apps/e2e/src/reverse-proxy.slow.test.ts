@@ -178,7 +178,11 @@ function testProxy(name: ReverseProxyName, program: string) {
     }
     const clients = Promise.all(Array.from({ length: 4 }, (_, number) => client(number)))
     await waitUntil(() => outcomes.length > 50, { describe: 'requests are answered', timeoutMs })
-    for (const port of [firstPort(), secondPort]) await restartApi(port)
+    for (const port of [firstPort(), secondPort]) {
+      await restartApi(port)
+      // As docs/deployment.md says: Caddy checks every two seconds.
+      await pause(3_000)
+    }
     const before = outcomes.length
     await waitUntil(() => outcomes.length > before + 50, { describe: 'both APIs respond', timeoutMs })
     over.abort()
