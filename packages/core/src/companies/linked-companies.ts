@@ -2,7 +2,7 @@
  * The companies that contacts name. A contact has no foreign key to its company, so a statement that sets `companyId`
  * locks the company before.
  */
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { companies } from '../db/schema/index.ts'
 import type { References } from '../events/insert-with-events.ts'
 import { type AppError, invalidField } from '../kernel/errors.ts'
@@ -40,10 +40,11 @@ export async function lockCompanyName(ctx: Ctx, id: CompanyId): Promise<string> 
 
 function selectNames(ctx: Ctx, ids: readonly CompanyId[]) {
   const { id, name, workspaceId } = companies
+  const isNamed = sql`${id} = any(${sql.param([...new Set(ids)].map(uuidOf))}::uuid[])`
   return ctx.db
     .select({ id, name })
     .from(companies)
-    .where(and(eq(workspaceId, ctx.workspaceId), inArray(id, [...new Set(ids)])))
+    .where(and(eq(workspaceId, ctx.workspaceId), isNamed))
 }
 
 const companiesOf = (rows: readonly { companyId: CompanyId | null }[]) =>

@@ -27,14 +27,15 @@ export function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contac
   return query.search === undefined ? read(ctx) : inTransaction(ctx, read)
 }
 
-/** Returns a page of the contacts of a company. Throws `not_found`. */
+/** Returns a page of the contacts of a company. Throws `not_found`: no page of a deleted company has a contact. */
 export async function listContactsOfCompany(
   ctx: Ctx,
   companyId: CompanyId,
   query: CompanyContactQuery,
 ): Promise<Page<Contact>> {
-  await readCompany(ctx, companyId)
-  return await listContacts(ctx, { ...query, companyId, customFields: {} })
+  const page = await listContacts(ctx, { ...query, companyId, customFields: {} })
+  if (page.data.length === 0) await readCompany(ctx, companyId)
+  return page
 }
 
 async function readContactPage(ctx: Ctx, query: ContactQuery): Promise<Page<Contact> & Partial<ContactCount>> {
