@@ -20,6 +20,7 @@ const columns = {
   last_activity_at: 'timestamptz(3)',
   source: 'text',
   locale: 'text',
+  company_id: 'text',
   created_at: 'timestamptz(3) not null default now()',
   updated_at: 'timestamptz(3) not null default now()',
 }
