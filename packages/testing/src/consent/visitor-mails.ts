@@ -1,13 +1,13 @@
 /** Mails that visitors asked for, in workspaces with a budget. */
-import { mails, visitorMails } from '@rapport/core/db/schema/index.ts'
+import { mailRequests, mails, visitorMails } from '@rapport/core/db/schema/index.ts'
 import type { ListId } from '@rapport/core/kernel/ids.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import { confirmationUrl } from '@rapport/core/lists/subscription-links.ts'
 import { releaseVisitorMails } from '@rapport/core/mail/budget/release-visitor-mails.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { and, eq, sql } from 'drizzle-orm'
+import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 
 /** Subscribes `<name>-1@example.com` and so on, one after the other, as visitors do. Returns the addresses. */
 export async function askVisitors(
@@ -51,13 +51,22 @@ export async function useMailedLink(ctx: Ctx, email: string): Promise<void> {
 
 /** Moves what the budget has counted, and what waits, into the past. */
 export async function backdateVisitorMails(ctx: Ctx, hours: number): Promise<void> {
-  const interval = sql`make_interval(hours => ${hours}::int)`
-  await ctx.db.execute(sql`
-    update visitor_mails set created_at = created_at - ${interval}, released_at = released_at - ${interval},
-      used_at = used_at - ${interval}, told_at = told_at - ${interval}
-    where workspace_id = ${uuidOf(ctx.workspaceId)}`)
-  await ctx.db.execute(sql`
-    update mail_requests set created_at = created_at - ${interval} where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  // A moment minus an interval is no function that Citus accepts.
+  const earlier = (column: AnyPgColumn) => sql`to_timestamp(extract(epoch from ${column}) - ${hours * 3_600}::int)`
+  const { createdAt, releasedAt, usedAt, toldAt } = visitorMails
+  await ctx.db
+    .update(visitorMails)
+    .set({
+      createdAt: earlier(createdAt),
+      releasedAt: earlier(releasedAt),
+      usedAt: earlier(usedAt),
+      toldAt: earlier(toldAt),
+    })
+    .where(eq(visitorMails.workspaceId, ctx.workspaceId))
+  await ctx.db
+    .update(mailRequests)
+    .set({ createdAt: earlier(mailRequests.createdAt) })
+    .where(eq(mailRequests.workspaceId, ctx.workspaceId))
 }
 
 /** Prepares the release that withholds the second of two mails. */
