@@ -53,7 +53,16 @@ describe('a valid request', () => {
       Object.entries(lists).map(([name, value]): [string, string[]] => [name.replace('webhook', 'WebHook'), value]),
       { ...upper, get: 'a header named get' },
     ]
-    for (const form of forms) expect(await unwrapWebhook(body, form, secret)).toEqual(event)
+    const pairs = Object.entries(upper)
+    const iterators = [
+      pairs[Symbol.iterator](),
+      new Map(pairs).entries(),
+      new Headers(signed).entries(),
+      (function* () {
+        yield* pairs
+      })(),
+    ]
+    for (const form of [...forms, ...iterators]) expect(await unwrapWebhook(body, form, secret)).toEqual(event)
   })
 
   test('may have several signatures, of which one matches', async () => {

@@ -36,9 +36,8 @@ export async function unwrapWebhook(
     throw new TypeError('body: must be the text or the bytes as received, not the parsed JSON')
   const secrets = [secret].flat()
   if (secrets.length === 0) throw new TypeError('secret: is required')
-  const id = readHeader(headers, 'webhook-id')
-  const timestamp = readHeader(headers, 'webhook-timestamp')
-  const signatures = readHeader(headers, 'webhook-signature')
+  const read = createHeaderReader(headers)
+  const [id, timestamp, signatures] = [read('webhook-id'), read('webhook-timestamp'), read('webhook-signature')]
   const ageSeconds = /^\d+$/.test(timestamp) ? Date.now() / 1_000 - Number(timestamp) : Number.NaN
   // In this form, NaN is never within the tolerance.
   if (!(Math.abs(ageSeconds) <= toleranceSeconds))
@@ -61,20 +60,20 @@ export class WebhooksWithUnwrap extends Webhooks {
   unwrap = unwrapWebhook
 }
 
-function readHeader(headers: WebhookHeaders, name: string): string {
-  const value = readValue(headers, name)
-  if (!value) throw new WebhookSignatureError(`${name}: the header is missing`)
-  return value
-}
-
-/** The name in lower case is the usual one, but gateways such as API Gateway keep the case of the names. */
-function readValue(headers: WebhookHeaders, name: string): string | undefined {
-  if (isHeaders(headers)) {
-    const value = headers.get(name)
-    if (value) return [value].flat()[0]
+/**
+ * Reads headers by their names in lower case, the usual ones, but gateways such as API Gateway keep the case of the names. The
+ * pairs are read once: an iterator such as `headers.entries()` has them only once.
+ */
+function createHeaderReader(headers: WebhookHeaders): (name: string) => string {
+  const pairs = [...(isPairs(headers) ? headers : Object.entries(headers))]
+  return (name) => {
+    const found = isHeaders(headers) ? headers.get(name) : undefined
+    const [value] = found
+      ? [found].flat()
+      : pairs.flatMap(([key, value]) => (key.toLowerCase() === name && value ? [value].flat() : []))
+    if (!value) throw new WebhookSignatureError(`${name}: the header is missing`)
+    return value
   }
-  const pairs = isPairs(headers) ? [...headers] : Object.entries(headers)
-  return pairs.flatMap(([key, value]) => (key.toLowerCase() === name && value ? [value].flat() : []))[0]
 }
 
 const isPairs = (headers: WebhookHeaders): headers is Iterable<readonly [string, string | string[] | undefined]> =>
