@@ -58,7 +58,26 @@ const topics = (now: string, before: string) => ({
     oldTopicPreferences: { topicSubscriptionStatus: [{ topicName: 'news', subscriptionStatus: before }] },
   },
 })
+/** What a person wants now, topic by topic, without what it was before. */
+const wanted = (source: string, ...statuses: string[]) => ({
+  eventType: 'Subscription',
+  mail: { messageId: 'id', destination: [ada] },
+  subscription: {
+    source,
+    newTopicPreferences: {
+      topicSubscriptionStatus: statuses.map((subscriptionStatus, at) => ({
+        topicName: `topic${at}`,
+        subscriptionStatus,
+      })),
+    },
+  },
+})
 test.each<[MailProvider, unknown, string[][]]>([
+  ['ses', wanted('Page', 'OptOut'), ofAda('OPT_OUT')],
+  ['ses', wanted('Page', 'OptOut', 'OptOut'), ofAda('OPT_OUT')],
+  ['ses', wanted('UnsubscribeHeader', 'OptOut', 'OptIn'), ofAda('OPT_OUT')],
+  ['ses', wanted('Page', 'OptOut', 'OptIn'), []],
+  ['ses', wanted('Page', 'OptIn'), []],
   ['ses', topics('OptOut', 'OptIn'), ofAda('OPT_OUT')],
   ['ses', topics('OptOut', 'OptOut'), []],
   ['ses', topics('OptIn', 'OptOut'), []],

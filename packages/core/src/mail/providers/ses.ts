@@ -44,7 +44,12 @@ const Preferences = z
   .catch(null)
 
 /** The person changed its preferences by the link or the header of Amazon SES. */
-const Subscription = z.object({ timestamp: Text, newTopicPreferences: Preferences, oldTopicPreferences: Preferences })
+const Subscription = z.object({
+  timestamp: Text,
+  source: Text,
+  newTopicPreferences: Preferences,
+  oldTopicPreferences: Preferences,
+})
 
 /** Notifications have `notificationType`, events of a configuration set have `eventType`. */
 const Notification = z.object({
@@ -111,14 +116,20 @@ function readReports({
   }))
 }
 
-/** The person left everything, or a topic that it was on before. */
-function hasLeft({ newTopicPreferences: now, oldTopicPreferences: before }: z.output<typeof Subscription>): boolean {
-  const topicsOut = (preferences: typeof now) =>
+/**
+ * The person left everything, or a topic that it was on before. If the message does not say what was before, a topic that is
+ * out counts only if none is in, or if the header of an email was used: else the person may have joined another one.
+ */
+function hasLeft(subscription: z.output<typeof Subscription>): boolean {
+  const { newTopicPreferences: now, oldTopicPreferences: before, source } = subscription
+  const topics = (preferences: typeof now, status: string) =>
     (preferences?.topicSubscriptionStatus ?? [])
-      .filter(({ subscriptionStatus }) => subscriptionStatus === 'OptOut')
+      .filter(({ subscriptionStatus }) => subscriptionStatus === status)
       .map(({ topicName }) => topicName)
-  const known = topicsOut(before)
-  return now?.unsubscribeAll === true || topicsOut(now).some((topic) => !known.includes(topic))
+  const out = topics(now, 'OptOut')
+  if (now?.unsubscribeAll) return true
+  if (before) return out.some((topic) => !topics(before, 'OptOut').includes(topic))
+  return out.length > 0 && (topics(now, 'OptIn').length === 0 || source === 'UnsubscribeHeader')
 }
 
 /** The Message-ID that was sent to SES, if the notification includes the headers. SES replaces it in the email. */
