@@ -37,6 +37,18 @@ test('the padding of a preview text is left out, and letters stay joined', () =>
 })
 
 test.each([
+  [`Tea${'&nbsp;'.repeat(10)}2.90`, 'Tea 2.90'],
+  [`Tea ${'&ensp;'.repeat(30)} 2.90`, 'Tea 2.90'],
+  [`Tea${'&nbsp; '.repeat(12)}2.90`, 'Tea 2.90'],
+  [`Tea ${'&zwnj;&nbsp;'.repeat(5)}2.90`, 'Tea 2.90'],
+  [`Tea ${'&#8203;'.repeat(5)}2.90`, 'Tea 2.90'],
+  [`Tea${'&#8288;'.repeat(5)}pot`, 'Teapot'],
+  [`Tea${'&#65279;'.repeat(5)}pot`, 'Teapot'],
+  [`Tea${'&nbsp;'.repeat(20)}<br>2.90`, 'Tea\n2.90'],
+  [`<p>${'&nbsp;'.repeat(20)}Tea</p>`, 'Tea'],
+])('padding between words is one space: %s', (html, text) => expect(textOf(html)).toBe(text))
+
+test.each([
   ['Hi <img src="https://example.com/spacer.gif">Ada', 'Hi Ada'],
   ['Hi <img alt="" src="data:image/png;base64,iVBORw0KGgo=">', 'Hi'],
   ['<img alt="Our  logo" src="https://example.com/logo.png"> Hi', 'Our logo Hi'],

@@ -47,11 +47,17 @@ const htmlToText = compile({
 
 /**
  * Three invisible characters in a row pad a preview text, so that mail clients show nothing after it, and so do ten spaces that
- * HTML does not join. One joins letters.
+ * HTML does not join. One joins letters. Between words, padding with a space in it is one.
  */
 const padding =
   /(?:[^\S\n]*(?:\u034f|\u17b4|\u17b5|\ufe0f|[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2060-\u2064\u2800\u3164\uffa0\ufeff])){3,}[^\S\n]*|(?:[\u00a0\u2000-\u200a\u202f\u205f\u3000] ?){10,}/g
-const convert = (html: string) => htmlToText(html).replace(padding, '').replace(/^\n+/, '')
+const unpad = (text: string) =>
+  text.replace(padding, (run: string, at: number) => {
+    const isBetweenWords = /\S/.test(text[at - 1] ?? ' ') && /\S/.test(text[at + run.length] ?? ' ')
+    // A byte order mark is no space.
+    return isBetweenWords && /[^\S\ufeff]/.test(run) ? ' ' : ''
+  })
+const convert = (html: string) => unpad(htmlToText(html)).replace(/^\n+/, '')
 
 const { escape } = filters as unknown as { escape: (this: unknown, value: unknown) => string }
 const unescaped: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&#34;': '"', '&#39;': "'" }
