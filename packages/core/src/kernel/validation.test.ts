@@ -185,6 +185,22 @@ test.each([
   for (const text of texts) expect([text, LinkToken(100).parse(text).slice(0, 7)]).toEqual([text, 'aB-_.c9'])
 })
 
+const signature = 'x'.repeat(24)
+test.each([
+  ['a-b_c', 'a-b_c'],
+  ['a=2Db=5Fc', 'a-b_c'],
+  ['a=2db=5fc', 'a-b_c'],
+  ['a-b=2Dc', 'a-b2Dc'],
+  ['a_b=5Fc', 'a_b5Fc'],
+  ['a-b=2Ec', 'a-b2Ec'],
+  ['ab=2Ec', 'ab2Ec'],
+  ['ab=\r\n2Dc', 'ab2Dc'],
+  ['ab=\n5Fc', 'ab5Fc'],
+  [`a-b=2E${signature}`, `a-b.${signature}`],
+  [`a-b=2E=${signature}`, `a-b.${signature}`],
+  [`a-b.=2E${signature.slice(2)}`, `a-b.2E${signature.slice(2)}`],
+])('the token %j of a link is %s', (text, token) => expect(LinkToken(100).parse(text)).toBe(token))
+
 test('a token without a character of a token, or that is too long, is empty', () => {
   for (const text of ['', ' ', '…', 'x'.repeat(101)]) expect(LinkToken(100).parse(text)).toBe('')
 })

@@ -44,12 +44,15 @@ export const LinkToken = (max: number) => Token(max).overwrite(findToken)
 
 /**
  * Finds the token in what a mail program made of a link: with line breaks and invisible characters, with typographic hyphens,
- * or quoted-printable, of which the sign of a line break may be all that is left.
+ * or quoted-printable, of which the sign of a line break may be all that is left. What encodes `-` or `_` leaves none of
+ * them, and a signature of 24 characters follows a point: in any other text, `=2D` is such a sign before `2D`.
  */
 export function findToken(text: string): string {
-  const whole = text
-    .replace(/=(2D|2E|5F)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-    .replace(/[=\s\u00ad\u200b-\u200f\u2060\ufeff]+/g, '')
+  const joined = text.replace(/=?[\s\u00ad\u200b-\u200f\u2060\ufeff]+/g, '')
+  const decoded = /[-_]/.test(joined) ? joined : joined.replace(/=2D/gi, '-').replace(/=5F/gi, '_')
+  const whole = decoded
+    .replace(/=2E(?=(?:=?[\w-]){24}(?![\w-]))/gi, '.')
+    .replaceAll('=', '')
     .replace(/[\u2010-\u2013\u2212]/g, '-')
     .replaceAll('\u2014', '--')
   return /[\w-]+(?:\.+[\w-]+)*/.exec(whole)?.[0] ?? ''
