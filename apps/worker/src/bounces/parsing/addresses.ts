@@ -1,3 +1,4 @@
+import { unquoteLocalPart } from '@rapport/core/kernel/values/addresses.ts'
 import type { Fields } from './field-groups.ts'
 
 /** No address is as long, with its type and encoded. */
@@ -13,8 +14,9 @@ export function addressesOf(fields: Fields, names: readonly string[]): string[] 
   return [...new Set([...addresses, ...decoded])].filter((address) => address.includes('@') && address.length <= 320)
 }
 
-/** A name may stand before the address, and signs around it. */
-const unquote = (value: string) => /<([^<>]+)>$/.exec(value)?.[1] ?? value.replace(/^["'<]|["'>]$/g, '')
+/** A name may stand before the address, and signs around it or its local part. */
+const unquote = (value: string) =>
+  unquoteLocalPart(/<([^<>]+)>$/.exec(value)?.[1] ?? value.replace(/^(["'<])(?!.*"@)|["'>]$/g, ''))
 
 const maxAddresses = 50
 const maxTextLength = 8_000

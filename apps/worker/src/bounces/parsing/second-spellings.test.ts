@@ -67,9 +67,14 @@ test.each([
   expect(await read(composeReport({ statusType, status }))).toEqual(hard)
 })
 
-test.each(['Ada <ada@example.com>', '"ada@example.com"', 'rfc822; <ada@example.com>', 'utf-8; ada@example.com'])(
-  'the recipient %s of a report is known',
-  async (name) => {
-    expect(await read(report(`Final-Recipient: ${name}`, 'Action: failed', 'Status: 5.1.1'))).toEqual(hard)
-  },
-)
+test.each([
+  'Ada <ada@example.com>',
+  '"ada@example.com"',
+  'rfc822; <ada@example.com>',
+  'utf-8; ada@example.com',
+  'rfc822; "ada"@example.com',
+  'rfc822; <"ada"@example.com>',
+  '"Lovelace, Ada" <"ada"@example.com>',
+])('the recipient %s of a report is known', async (name) => {
+  expect(await read(report(`Final-Recipient: ${name}`, 'Action: failed', 'Status: 5.1.1'))).toEqual(hard)
+})

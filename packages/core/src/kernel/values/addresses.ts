@@ -1,7 +1,7 @@
 /** Finds email addresses in the texts of programs and people. */
 
-const inBrackets = /(?<=<)[^<>\s]+@[^<>\s]+(?=>)/g
-const bare = /[^\s<>,;()"]+@[^\s<>,;()"]+/g
+const inBrackets = /(?<=<)(?:"(?:[^"\\]|\\.)*"|[^<>\s]+)@[^<>\s]+(?=>)/g
+const bare = /(?:"(?:[^"\\]|\\.)*"|[^\s<>,;()"]+)@[^\s<>,;()"]+/g
 
 /**
  * The different addresses in a text such as `"Lovelace, Ada" <ada@example.com>`: those in angle brackets, else all. They
@@ -15,7 +15,13 @@ export function findAddresses(text: string): string[] {
 }
 
 const unwrap = (address: string) =>
-  address
-    .replace(/^mailto:([^?]*).*$/i, '$1')
-    .replace(/^'(.*)'$/, '$1')
-    .replace(/\.$/, '')
+  unquoteLocalPart(
+    address
+      .replace(/^mailto:([^?]*).*$/i, '$1')
+      .replace(/^'(.*)'$/, '$1')
+      .replace(/\.$/, ''),
+  )
+
+/** Quotation marks around a local part are not a part of it: `"ada"@example.com` is `ada@example.com` (RFC 5321). */
+export const unquoteLocalPart = (address: string) =>
+  address.replace(/^"((?:[^"\\]|\\.)*)"(?=@)/, (_, local: string) => local.replaceAll(/\\(.)/g, '$1'))
