@@ -1,5 +1,12 @@
-import { cancelImport, lockImport } from '@rapport/core/imports/cancel-import.ts'
-import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
+import { lockImport } from '@rapport/core/imports/import-record.ts'
+import {
+  cancelImport,
+  discardImport,
+  listImports,
+  queueImport,
+  readImport,
+  receiveImport,
+} from '@rapport/core/imports/imports.ts'
 import { Import, ImportOptions, ImportQuery, SuppressionImportOptions } from '@rapport/core/imports/imports.schema.ts'
 import type { ImportId } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'

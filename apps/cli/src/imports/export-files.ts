@@ -1,7 +1,7 @@
 /** The files that another system has exported, and what their names say about all people in them. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
+import type { SourceName } from '@rapport/core/imports/columns/sources.ts'
 import { usageError } from '../command.ts'
 import type { FileStatus } from './source-words.ts'
 import { unreadable } from './upload-file.ts'

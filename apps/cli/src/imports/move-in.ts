@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
+import type { SourceName } from '@rapport/core/imports/columns/sources.ts'
 import type { Import, SubscriberCounts } from '@rapport/sdk'
 import { type CliContext, exitCodes } from '../command.ts'
 import { formatCount, type Terminal } from '../terminal.ts'

@@ -3,7 +3,7 @@
  * so that `--verify` does not repeat an error of theirs.
  */
 import type { ImportOptions } from '@rapport/core/imports/imports.schema.ts'
-import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
+import type { SourceName } from '@rapport/core/imports/columns/sources.ts'
 
 /** The status of all rows of a file. */
 export type FileStatus = NonNullable<ImportOptions['status']>

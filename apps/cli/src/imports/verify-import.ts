@@ -2,7 +2,7 @@
  * Compares the people of an export with the people here, by their addresses. `widened`: Rapport mails the address, the
  * other system does not. `lost`: the other system mails it, Rapport does not.
  */
-import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
+import type { SourceName } from '@rapport/core/imports/columns/sources.ts'
 import { type Contact, type Import, parseNdjson } from '@rapport/sdk'
 import { type AddressTable, collectAddresses } from './address-table.ts'
 import { formatCount } from '../terminal.ts'

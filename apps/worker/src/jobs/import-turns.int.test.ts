@@ -1,5 +1,4 @@
-import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
-import { readImport } from '@rapport/core/imports/imports.ts'
+import { cancelImport, readImport } from '@rapport/core/imports/imports.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { countRows, queueTestImport } from '@rapport/testing/fixtures/imports.ts'

@@ -3,31 +3,28 @@
  * out. Opt-outs, bounces and complaints are committed here, whatever the order of the rows, so no contact is written
  * before them. A file without numbers and without opt-outs needs no first pass.
  */
-import { sql } from 'drizzle-orm'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
-import { imports } from '../db/schema/index.ts'
 import type { FileStatus } from '../db/schema/imports.ts'
-import { byId } from '../request/by-id.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Ctx } from '../request/context.ts'
+import { createIgnoredCheck } from './columns/consent-columns.ts'
+import { customPrefix } from './columns/match-columns.ts'
 import type { FileLocation } from './file/byte-window.ts'
-import { createCsvReader, type RowReader } from './file/csv-rows.ts'
-import { customPrefix } from './file/match-columns.ts'
-import { createNdjsonReader } from './file/ndjson-rows.ts'
-import { createIgnoredCheck } from './file/ignored-columns.ts'
-import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './file/number-format.ts'
-import { isOptOut } from './rows/file-status.ts'
-import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
-import { type PersonRow, readPerson } from './rows/import-rows.ts'
-import type { RowError } from './rows/row-errors.ts'
-import { readCells, readObject } from './rows/row-values.ts'
+import type { ClaimedImport } from './import-claim.ts'
 import type { ImportRecord } from './import-record.ts'
-import { type Chunk, limitTo, readChunks } from './read-chunks.ts'
+import { limitTo, readChunks, type Span } from './read-chunks.ts'
+import { personReader, type PersonRow } from './rows/person-rows.ts'
+import { isSaid } from './rows/row-status.ts'
+import type { RowError } from './rows/row-values.ts'
+import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './words/number-format.ts'
+import { isOptOut } from './words/statuses.ts'
 import { type OptOutRow, recordOptOuts } from './writing/record-opt-outs.ts'
-import { statusProperties } from './rows/row-status.ts'
+import { addCounts, saveStep, type StepResult, type Steps } from './writing/save-step.ts'
 
 /** Chunks without opt-outs are cheap. */
 const chunkOfNumbers = { maxRows: 10_000, maxBytes: 4_194_304 }
 const chunkOfOptOuts = { maxRows: 2_000, maxBytes: 1_048_576 }
+/** A step without opt-outs reads so much: it takes a fraction of a second. */
+const bytesPerStep = 16_777_216
 
 /** What the pass needs beside the file. */
 interface Pass {
@@ -36,7 +33,7 @@ interface Pass {
   maxRows: number
 }
 
-interface Check extends Pick<Chunk<unknown>, 'start' | 'end'> {
+interface Check extends Span {
   optOuts: OptOutRow[]
 }
 
@@ -46,21 +43,12 @@ export const statusesOfFile = ({ rowStatus, layout }: ImportRecord): FileStatus[
   ...(layout?.statuses ?? []),
 ]
 
-/**
- * Yields a function for each chunk that saves what the pass has found up to there. A function returns `lost`, without
- * any effect, if the import was canceled or the claim was lost.
- */
-export async function* checkChunks(
-  ctx: Ctx,
-  claimed: ClaimedImport,
-  pass: Pass,
-): AsyncGenerator<() => Promise<'written' | 'lost'>> {
-  const from = checkedUntil(claimed)
+/** Yields a step for each chunk that saves what the pass has found up to there. */
+export async function* checkChunks(ctx: Ctx, claimed: ClaimedImport, pass: Pass): Steps {
+  const from: FileLocation = { position: claimed.checkedPosition, line: claimed.checkedLine }
   if (claimed.kind !== 'CONTACTS' || from.position >= claimed.size) return
   let [start, last] = [from, from]
-  for await (const { end, optOuts } of claimed.layout
-    ? checkCsv(ctx, claimed, pass)
-    : checkNdjson(ctx, claimed, pass)) {
+  for await (const { end, optOuts } of readChecks(ctx, claimed, { ...pass, from })) {
     last = end
     if (optOuts.length === 0 && end.position - start.position < bytesPerStep) continue
     const check = { start, end, optOuts }
@@ -72,47 +60,30 @@ export async function* checkChunks(
   yield () => saveCheck(ctx, claimed, check)
 }
 
-/** A step without opt-outs reads so much: it takes a fraction of a second. */
-const bytesPerStep = 16_777_216
-
-const checkedUntil = ({ checkedPosition, checkedLine }: ImportRecord): FileLocation => ({
-  position: checkedPosition,
-  line: checkedLine,
-})
-
-async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: Pass): AsyncGenerator<Check> {
+async function* readChecks(
+  ctx: Ctx,
+  claimed: ClaimedImport,
+  { fields, maxRows, from }: Pass & { from: FileLocation },
+): AsyncGenerator<Check> {
   const { layout, findings } = claimed
-  const columns = findNumberColumns(claimed, fields).map((column) => column.position)
   const ofEveryRow = statusesOfFile(claimed)
-  const saysOptOut = (column: string | null) => column !== null && statusProperties.includes(column)
-  const hasStatuses = layout?.columns.some(saysOptOut) || ofEveryRow.some(isOptOut)
-  const ignored = createIgnoredCheck(layout)
-  if (!layout || (columns.length === 0 && !hasStatuses && !ignored)) return
-  const format = { layout, fields, decimalMarks: new Map<number, DecimalMark>() }
+  const isOptOutFile = ofEveryRow.some(isOptOut)
+  const numbers = findNumberColumns(claimed, fields).map(({ position }) => position)
+  const hasStatuses = !layout || isOptOutFile || layout.columns.some((column) => column !== null && isSaid(column))
+  const checkIgnored = createIgnoredCheck(layout)
+  if (!hasStatuses && numbers.length === 0 && !checkIgnored) return
+  const readPerson = personReader({ layout, fields, ofEveryRow })
+  const matters = isOptOutFile ? undefined : mayHaveStatus
   const limits = limitTo(hasStatuses ? chunkOfOptOuts : chunkOfNumbers, maxRows)
-  const readRows = createCsvReader(layout.delimiter)
-  for await (const { rows, start, end } of readChunks(ctx, claimed, {
-    from: checkedUntil(claimed),
-    readRows,
-    ...limits,
-  })) {
+  for await (const { rows, ...span } of readChunks(ctx, claimed, { from, matters, ...limits })) {
     for (const row of rows) {
-      if ('content' in row)
-        findDecimalMarks(findings, { delimiter: layout.delimiter, columns }, { line: row.line, cells: row.content })
+      checkIgnored?.(row)
+      if (!layout || numbers.length === 0 || 'error' in row) continue
+      const cells = row.content as string[]
+      findDecimalMarks(findings, { delimiter: layout.delimiter, columns: numbers }, { line: row.line, cells })
     }
-    for (const row of rows) ignored?.(row)
-    const people = hasStatuses ? rows.map((row) => readPerson(readCells(row, format), { ofEveryRow })) : []
-    yield { start, end, optOuts: people.flatMap(toOptOut) }
+    yield { ...span, optOuts: hasStatuses ? rows.flatMap((row) => toOptOut(readPerson(row))) : [] }
   }
-}
-
-async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport, { maxRows }: Pass): AsyncGenerator<Check> {
-  const ofEveryRow = statusesOfFile(claimed)
-  const readRows: RowReader<unknown> = createNdjsonReader(ofEveryRow.some(isOptOut) ? undefined : mayHaveStatus)
-  const from = checkedUntil(claimed)
-  const reading = { from, readRows, ...limitTo(chunkOfOptOuts, maxRows) }
-  for await (const { rows, start, end } of readChunks(ctx, claimed, reading))
-    yield { start, end, optOuts: rows.flatMap((row) => toOptOut(readPerson(readObject(row), { ofEveryRow }))) }
 }
 
 /** None if the row says nothing against emails, or has no key of a person. */
@@ -127,14 +98,10 @@ function toOptOut(row: PersonRow | RowError): OptOutRow[] {
 /** A property can be written with escapes. */
 const mayHaveStatus = (line: Buffer) => ['status', 'Status', 'unsubscribedAt', '\\'].some((part) => line.includes(part))
 
-interface NumberColumn {
-  position: number
-  name: string
-}
-
-function findNumberColumns({ layout }: ImportRecord, fields: CustomFields): NumberColumn[] {
-  const isNumber = (name: string | null) =>
-    name?.startsWith(customPrefix) && fields.get(name.slice(customPrefix.length))?.type === 'NUMBER'
+/** The columns with numbers. */
+function findNumberColumns({ layout }: ImportRecord, fields: CustomFields): { position: number; name: string }[] {
+  const isNumber = (name: string) =>
+    name.startsWith(customPrefix) && fields.get(name.slice(customPrefix.length))?.type === 'NUMBER'
   return (layout?.columns ?? []).flatMap((name, position) => (name && isNumber(name) ? [{ position, name }] : []))
 }
 
@@ -146,25 +113,15 @@ export function decideDecimalMarks(record: ImportRecord, fields: CustomFields): 
   )
 }
 
-/** Idempotent, and in order, like `writeChunk`. */
-function saveCheck(ctx: Ctx, claimed: ClaimedImport, { start, end, optOuts }: Check): Promise<'written' | 'lost'> {
-  return inTransaction(ctx, async (ctx) => {
-    const current = await lockClaimedImport(ctx, claimed)
-    if (!current) return 'lost'
-    const { checkedPosition: position } = current
-    if (position === end.position && position !== start.position) return 'written'
-    if (position !== start.position) return 'lost'
+function saveCheck(ctx: Ctx, claimed: ClaimedImport, { start, end, optOuts }: Check): Promise<StepResult> {
+  const save = async (ctx: Ctx, current: ImportRecord) => {
     const counts = await recordOptOuts(ctx, claimed, optOuts)
-    await ctx.db
-      .update(imports)
-      .set({
-        checkedPosition: end.position,
-        checkedLine: end.line,
-        findings: claimed.findings,
-        optedOut: sql`${imports.optedOut} + ${counts.optedOut}`,
-        suppressed: sql`${imports.suppressed} + ${counts.suppressed}`,
-      })
-      .where(byId(imports, ctx, claimed.id))
-    return 'written'
-  })
+    return {
+      checkedPosition: end.position,
+      checkedLine: end.line,
+      findings: claimed.findings,
+      ...addCounts(current, counts),
+    }
+  }
+  return saveStep(ctx, claimed, { start, end, pass: 'checkedPosition', save })
 }

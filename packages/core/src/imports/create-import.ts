@@ -7,20 +7,21 @@ import { AppError, invalidField } from '../kernel/errors.ts'
 import type { ImportId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
-import { type FileLocation, openWindow } from './file/byte-window.ts'
-import { checkIgnoredColumns } from './file/ignored-columns.ts'
-import { createNdjsonReader, keyTwice } from './file/ndjson-rows.ts'
-import { type ColumnMatcher, findNdjsonStart, readHeader } from './file/import-header.ts'
-import { createColumnMatcher } from './file/match-columns.ts'
-import { createSuppressionColumnMatcher } from './file/match-suppression-columns.ts'
-import type { ImportRecord } from './import-record.ts'
-import type { ImportOptions, SuppressionImportOptions } from './imports.schema.ts'
-import { countUnfinishedImports } from './unfinished-imports.ts'
-import { isOptOut } from './rows/file-status.ts'
-import { tellsSubscribers } from './rows/status-columns.ts'
-import { sources } from './sources/sources.ts'
 import { timestampNow } from '../kernel/validation.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { createIgnoredCheck } from './columns/consent-columns.ts'
+import { type ColumnMatcher, findNdjsonStart, readHeader } from './columns/import-header.ts'
+import { createColumnMatcher } from './columns/match-columns.ts'
+import { createSuppressionColumnMatcher } from './columns/match-suppression-columns.ts'
+import { sources } from './columns/sources.ts'
+import type { FileLocation } from './file/byte-window.ts'
+import type { FileRow } from './file/csv-rows.ts'
+import { keyTwice } from './file/ndjson-rows.ts'
+import { readBufferedRows } from './file/read-rows.ts'
+import { countUnfinishedImports } from './import-record.ts'
+import type { ImportOptions, SuppressionImportOptions } from './imports.schema.ts'
+import { tellsSubscribers } from './words/status-columns.ts'
+import { isOptOut } from './words/statuses.ts'
 
 export type ReceiveOptions = { format: 'csv' | 'ndjson' } & (
   | ({ kind?: 'CONTACTS' } & ImportOptions)
@@ -41,54 +42,40 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
     if (options.listId) await checkListId(ctx, options.listId)
     requireStatus(options, header.layout)
   }
-  if (header.layout) await checkIgnoredColumns(head, header.layout, header.start)
-  else await requireSingleKeys(head, header.start)
-  const record: Omit<ImportRecord, 'receivedAt'> = {
-    workspaceId: ctx.workspaceId,
-    id,
-    status: 'RECEIVING',
-    format,
-    layout: header.layout,
-    ...toKind(options),
-    dryRun,
-    eachEvent: events === 'each',
-    processed: 0,
-    created: 0,
-    updated: 0,
-    skipped: 0,
-    failed: 0,
-    confirmed: 0,
-    optedOut: 0,
-    suppressed: 0,
-    errors: [],
-    errorCounts: [],
-    size: 0,
-    ...header.start,
-    checkedPosition: header.start.position,
-    checkedLine: header.start.line,
-    findings: {},
-    createdAt: timestampNow(),
-    startedAt: null,
-    completedAt: null,
-  }
+  await checkHead(head, header)
+  const { layout, start } = header
+  const location = { ...start, checkedPosition: start.position, checkedLine: start.line }
+  const record = { workspaceId: ctx.workspaceId, id, status: 'RECEIVING', format, layout, dryRun } as const
   await inTransaction(ctx, async (ctx) => {
     await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx), retryAfterSeconds: 30 })
-    // `isAbandoned` compares `receivedAt` with the clock of the database.
-    await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
+    await ctx.db.insert(imports).values({
+      ...record,
+      ...toKind(options),
+      ...location,
+      eachEvent: events === 'each',
+      createdAt: timestampNow(),
+      // `isAbandoned` compares it with the clock of the database.
+      receivedAt: sql`now()`,
+    })
   })
 }
 
-type Kind = Pick<ImportRecord, 'kind' | 'onConflict' | 'listId' | 'rowStatus' | 'consentConfirmed' | 'createsCompanies'>
+function toKind(options: ReceiveOptions) {
+  if (options.kind === 'SUPPRESSIONS')
+    return { kind: options.kind, onConflict: 'update', rowStatus: options.reason } as const
+  const { onConflict, listId, status: rowStatus, consent, createCompanies: createsCompanies } = options
+  return { onConflict, listId, rowStatus, consentConfirmed: consent === 'confirmed', createsCompanies }
+}
 
-function toKind(options: ReceiveOptions): Kind {
-  if (options.kind === 'SUPPRESSIONS') {
-    const { reason } = options
-    const none = { listId: null, consentConfirmed: false, createsCompanies: false }
-    return { kind: 'SUPPRESSIONS', onConflict: 'update', rowStatus: reason, ...none }
-  }
-  const { onConflict, listId = null, status = null, consent, createCompanies: createsCompanies } = options
-  const consentConfirmed = consent === 'confirmed'
-  return { kind: 'CONTACTS', onConflict, listId, rowStatus: status, consentConfirmed, createsCompanies }
+interface Header {
+  layout: Layout | null
+  start: FileLocation
+}
+
+/** Checks the rows at the start of a file, when it is received. The first pass checks the others. */
+export async function checkHead(head: Buffer, { layout, start }: Header): Promise<void> {
+  const check = layout ? createIgnoredCheck(layout) : requireSingleKeys
+  if (check) for await (const row of readBufferedRows(head, { layout, start })) check(row)
 }
 
 /** A file whose rows say what each person wants needs no consent: without it, a row that confirms is an error. */
@@ -115,15 +102,10 @@ const isCompanyKey = (column: string | null) => column === 'companyExternalId' |
 
 const saysWhatPersonWants = (column: string | null) => tellsSubscribers(column) || column === 'unsubscribedAt'
 
-/** Throws `validation_error` for a key that an object at the start of the file has twice: either value could be meant. */
-async function requireSingleKeys(head: Buffer, start: FileLocation): Promise<void> {
-  const window = openWindow(async (from) => (from < head.length ? head.subarray(from) : undefined), start)
-  const readRows = createNdjsonReader()
-  for (let rows = await readRows(window, 1_000); rows.length > 0; rows = await readRows(window, 1_000)) {
-    const found = rows.find((row) => 'error' in row && row.error.startsWith(keyTwice))
-    if (found && 'error' in found)
-      throw new AppError('validation_error', `Line ${found.line}: ${found.error}`, { details: { line: found.line } })
-  }
+/** Throws `validation_error` for a key that an object has twice: either value could be meant. */
+function requireSingleKeys(row: FileRow<unknown>): void {
+  if ('error' in row && row.error.startsWith(keyTwice))
+    throw new AppError('validation_error', `Line ${row.line}: ${row.error}`, { details: { line: row.line } })
 }
 
 /** The properties of NDJSON have names of their own. */

@@ -8,12 +8,7 @@ import { Contact, ContactInput } from '../contacts/contacts.schema.ts'
 import { ExternalId } from '../kernel/values/external-id.ts'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import { csvHeader, toCsv } from '../contacts/export/contact-csv.ts'
-import { openWindow } from './file/byte-window.ts'
-import { createCsvReader } from './file/csv-rows.ts'
-import { readHeader } from './file/import-header.ts'
-import { createColumnMatcher } from './file/match-columns.ts'
-import { readImportRow } from './rows/import-rows.ts'
-import { readCells } from './rows/row-values.ts'
+import { readContactFile } from '@rapport/testing/files/import-files.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -56,7 +51,7 @@ test.each(Object.keys(files))(`an import restores an export %s, however ugly (se
       fc.pre(given.success)
       const customFieldValues = { note, seats: Object.is(seats, -0) ? 0 : seats }
       const file = toFile({ ...given.data, customFieldValues })
-      const [imported] = await importRows(files[name]?.(file) ?? '')
+      const [imported] = await readContactFile(files[name]?.(file) ?? '', { fields })
       expect(imported).toMatchObject({ line: 2, status: { statuses: ['CONFIRMED'] } })
       expect(imported).toHaveProperty('contact', { ...withoutEmpty(given.data), customFieldValues })
     }),
@@ -69,14 +64,6 @@ const [example] = (Contact.meta()?.['examples'] ?? []) as [Contact]
 function toFile(contact: object): string {
   const keys = [...fields.keys()]
   return csvHeader(keys) + toCsv([{ ...example, ...contact }], keys)
-}
-
-async function importRows(file: string) {
-  const bytes = Buffer.from(file)
-  const { layout, start } = await readHeader(bytes, createColumnMatcher({ fields }))
-  const readPart = async (position: number) => (position < bytes.length ? bytes.subarray(position) : undefined)
-  const rows = await createCsvReader(layout.delimiter)(openWindow(readPart, start), 10)
-  return rows.map((row) => readImportRow(readCells(row, { layout, fields, decimalMarks: new Map() })))
 }
 
 /** An import ignores empty cells. */

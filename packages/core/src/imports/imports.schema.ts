@@ -1,12 +1,16 @@
+/** The shapes of imports in requests and responses. */
 import { z } from 'zod'
 import { fileStatuses, importKinds } from '../db/schema/imports.ts'
 import { CreatedAt, QueryBoolean, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { encodings } from './file/file-encoding.ts'
-import { sourceNames } from './sources/sources.ts'
+import { sourceNames } from './columns/sources.ts'
 
 const ImportStatus = z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'])
+
+const Count = (text: string) => z.number().int().describe(text)
+const OnConflict = z.enum(['skip', 'update'], { error: 'must be skip or update' })
 
 export const Import = z
   .object({
@@ -18,41 +22,27 @@ export const Import = z
       '`QUEUED` until it begins, `RUNNING`, also between two turns, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.',
     ),
     format: z.enum(['csv', 'ndjson']).describe('The format of the file.'),
-    onConflict: z
-      .enum(['skip', 'update'])
-      .describe(
-        'What happens to existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.',
-      ),
+    onConflict: OnConflict.describe(
+      'What happens to existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.',
+    ),
     listId: RecordId('lst').nullable().describe('The list that the contacts are subscribed to. `null` for none.'),
     dryRun: z.boolean().describe('Whether the rows are only validated and counted.'),
-    processed: z.number().int().describe('The number of rows that are processed so far.'),
-    created: z.number().int().describe('The number of new contacts or suppressions.'),
-    updated: z.number().int().describe('The number of contacts or suppressions that were updated.'),
-    skipped: z
-      .number()
-      .int()
-      .describe(
-        'The number of rows that changed no contact or suppression. With `listId`, their contacts are subscribed nevertheless.',
-      ),
-    failed: z.number().int().describe('The number of invalid rows.'),
-    confirmed: z
-      .number()
-      .int()
-      .describe(
-        'The number of rows whose contact is confirmed on the list, also if it was before. 0 without `listId`. Rows of people who opted out, in the file or here, are not counted.',
-      ),
-    optedOut: z
-      .number()
-      .int()
-      .describe('The number of rows that opt out of the list `listId`, whether or not they become contacts.'),
-    suppressed: z
-      .number()
-      .int()
-      .describe('The number of rows that suppress their address, whether or not they become contacts.'),
+    processed: Count('The number of rows that are processed so far.'),
+    created: Count('The number of new contacts or suppressions.'),
+    updated: Count('The number of contacts or suppressions that were updated.'),
+    skipped: Count(
+      'The number of rows that changed no contact or suppression. With `listId`, their contacts are subscribed nevertheless.',
+    ),
+    failed: Count('The number of invalid rows.'),
+    confirmed: Count(
+      'The number of rows whose contact is confirmed on the list, also if it was before. 0 without `listId`. Rows of people who opted out, in the file or here, are not counted.',
+    ),
+    optedOut: Count('The number of rows that opt out of the list `listId`, whether or not they become contacts.'),
+    suppressed: Count('The number of rows that suppress their address, whether or not they become contacts.'),
     errors: z
       .array(
         z.object({
-          line: z.number().int().describe('The line on which the row begins. The header of a CSV is line 1.'),
+          line: Count('The line on which the row begins. The header of a CSV is line 1.'),
           message: z.string().describe('What is wrong with the row.'),
         }),
       )
@@ -67,7 +57,7 @@ export const Import = z
             .nullable()
             .describe('The property of the contact, such as `email`. `null` if the whole row is wrong.'),
           message: z.string().describe('What is wrong.'),
-          count: z.number().int().describe('The number of rows.'),
+          count: Count('The number of rows.'),
         }),
       )
       .describe('All errors and warnings, counted by column and message: the first 100 of these.'),
@@ -116,29 +106,22 @@ const encoding = z
 const eachEvent = z.literal('each', { error: 'must be "each"' }).optional()
 
 const columnsMessage = 'must be a JSON object with a property or null for each header: {"Mail":"email","Notes":null}'
+const isTarget = (value: unknown) => typeof value === 'string' || value === null
+const isColumnMap = (value: unknown): value is Record<string, string | null> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(isTarget)
 const Columns = z
   .string()
   .max(20_000)
   .transform((text, check) => {
-    const columns = parseColumns(text)
-    if (columns) return columns
+    try {
+      const columns: unknown = JSON.parse(text)
+      if (isColumnMap(columns)) return columns
+    } catch {
+      // No JSON.
+    }
     check.addIssue({ code: 'custom', message: columnsMessage })
     return z.NEVER
   })
-
-function parseColumns(text: string): Record<string, string | null> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
-    const entries = Object.entries<unknown>({ ...parsed })
-    const valid = entries.filter((entry): entry is [string, string | null] => isTarget(entry[1]))
-    return valid.length === entries.length ? Object.fromEntries(valid) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const isTarget = (value: unknown) => typeof value === 'string' || value === null
 
 const unknownColumns = z
   .enum(['error', 'ignore'], { error: 'must be error or ignore' })
@@ -148,10 +131,9 @@ const unknownColumns = z
   )
 
 export const ImportOptions = z.strictObject({
-  onConflict: z
-    .enum(['skip', 'update'], { error: 'must be skip or update' })
-    .default('skip')
-    .describe('Existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.'),
+  onConflict: OnConflict.default('skip').describe(
+    'Existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.',
+  ),
   listId: Id('lst')
     .optional()
     .describe(

@@ -1,20 +1,23 @@
-/** The API's side of an import: receives the file and reports progress. */
+/** The API's side of an import: receives the file, queues, reports and cancels it. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
-import { type ImportId, newId } from '../kernel/ids.ts'
+import { type ImportId, newId, uuidOf } from '../kernel/ids.ts'
+import { timestampNow } from '../kernel/validation.ts'
 import { enqueue } from '../work/enqueue.ts'
+import { requeueWork } from '../work/publish.ts'
+import { emit } from '../events/emit.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
 import { readQuotas } from '../quotas/require-quota.ts'
 import { decode, requireUtf8 } from './file/file-encoding.ts'
-import { deleteParts } from './purge-imports.ts'
-import { type ImportRecord, toImport } from './import-record.ts'
 import { createImport, type ReceiveOptions } from './create-import.ts'
+import { endStatuses, importCompleted, type ImportRecord, lockImport, toImport } from './import-record.ts'
 import type { Import, ImportQuery } from './imports.schema.ts'
+import { deleteParts } from './purge-imports.ts'
 
 const partBytes = 1_048_576
 
@@ -69,6 +72,28 @@ export async function discardImport(ctx: Ctx, id: ImportId): Promise<void> {
   const isReceiving = and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING'))
   while ((await deleteParts(ctx, isReceiving)) > 0);
   await ctx.db.delete(imports).where(isReceiving)
+}
+
+/**
+ * Cancels an import that has not ended. Imported rows remain. A job that is running it
+ * writes no further chunk, and an upload that is under way fails. A job then deletes the file: see `claimImport`.
+ */
+export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const before = await lockImport(ctx, id)
+    if (endStatuses.includes(before.status))
+      throw conflict('wrong_state', `The import has ended: it is ${before.status}`)
+    const [row] = await ctx.db
+      .update(imports)
+      .set({ status: 'CANCELED', completedAt: timestampNow() })
+      .where(byId(imports, ctx, id))
+      .returning()
+    if (!row) throw notFound('Import')
+    // An import that is being received has no work yet, and its client has not been told about it.
+    if (before.status === 'RECEIVING') return enqueue(ctx, 'IMPORT', id)
+    await requeueWork(ctx, [uuidOf(id)])
+    if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
+  })
 }
 
 export async function readImport(ctx: Ctx, id: ImportId): Promise<Import> {

@@ -6,27 +6,20 @@ import type { ImportId } from '../kernel/ids.ts'
 import type { Retention } from '../kernel/retention.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
-import type { ImportRecord } from './import-record.ts'
-import { isAbandoned } from './unfinished-imports.ts'
+import { endStatuses, isAbandoned } from './import-record.ts'
 
-export const endStatuses: ImportRecord['status'][] = ['COMPLETED', 'FAILED', 'CANCELED']
 const hasEnded = inArray(imports.status, endStatuses)
 
 /** Deletes the file of an ended import, and the keys of its opt-outs, in small batches. */
 export async function purgeImport(ctx: Ctx, { id }: { id: ImportId }): Promise<void> {
   const isEnded = and(byId(imports, ctx, id), hasEnded)
   while ((await deleteParts(ctx, isEnded)) > 0);
-  while ((await deleteOptOutKeys(ctx, isEnded)) > 0);
+  while ((await ctx.db.execute(deletionOfKeys(isEnded))).rowCount);
 }
 
 /** Deletes a batch of the file parts of an import that meets the condition. Returns their number. */
 export async function deleteParts(ctx: Ctx, condition: SQL | undefined): Promise<number> {
   const { rowCount } = await ctx.db.execute(deletionOfParts(condition))
-  return rowCount ?? 0
-}
-
-async function deleteOptOutKeys(ctx: Ctx, condition: SQL | undefined): Promise<number> {
-  const { rowCount } = await ctx.db.execute(deletionOfKeys(condition))
   return rowCount ?? 0
 }
 

@@ -5,8 +5,8 @@
 import { readContactFile, readSuppressionFile } from '@rapport/testing/files/import-files.ts'
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
-import { parseMoment } from './rows/file-moment.ts'
-import { type SourceName, sources } from './sources/sources.ts'
+import { parseMoment } from './words/file-moment.ts'
+import { type SourceName, sources } from './columns/sources.ts'
 
 const fields: CustomFields = new Map([
   ['city', { label: 'City', type: 'TEXT', options: [] }],
@@ -218,7 +218,7 @@ test.each([
   ).toMatchObject({ tags, warnings: 0 })
 })
 
-test.each(['[]', '[object Object]', 'null', '#N/A'])('8: %s is no tag', async (cell) => {
+test.each(['[]', 'null', '#N/A'])('8: %s is no tag', async (cell) => {
   const contact = await readContact(toFile(['email', 'tags'], ['a@example.com', cell]))
   expect(contact).toMatchObject({ email: 'a@example.com', warnings: 0 })
   expect(contact).not.toHaveProperty('tags.0')

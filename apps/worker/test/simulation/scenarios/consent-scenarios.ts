@@ -1,8 +1,7 @@
 /** What is simulated of consent: calls that join, leave and move addresses, with and without an import that brings opt-outs along. */
 import type { Database } from '@rapport/core/db/client.ts'
 import { findContactByEmail } from '@rapport/core/contacts/find-contact.ts'
-import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
-import { readImport } from '@rapport/core/imports/imports.ts'
+import { cancelImport, readImport } from '@rapport/core/imports/imports.ts'
 import { purgeImports } from '@rapport/core/imports/purge-imports.ts'
 import { type ImportId, type ListId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'

@@ -20,7 +20,7 @@ const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED',
 /** What an import reads: contacts and what they want, or addresses to suppress. */
 export const importKinds = ['CONTACTS', 'SUPPRESSIONS'] as const
 
-/** What a file can say about emails to a person: see `imports/rows/file-status.ts`. */
+/** What a file can say about emails to a person: see `imports/words/statuses.ts`. */
 export const fileStatuses = [
   'CONFIRMED',
   'PENDING',

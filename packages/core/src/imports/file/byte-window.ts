@@ -1,10 +1,11 @@
+/** A window that slides over a file and buffers only the bytes that are being read. */
+
 /** A byte position in a file and its line number, which starts at 1. */
 export interface FileLocation {
   position: number
   line: number
 }
 
-/** A window that slides over a stored file and buffers only the bytes that are being read. */
 export interface ByteWindow {
   /** The location of the first byte of `bytes`. */
   readonly location: FileLocation
@@ -22,31 +23,25 @@ export function openWindow(
   readPart: (position: number) => Promise<Buffer | undefined>,
   start: FileLocation,
 ): ByteWindow {
-  let bytes: Buffer = Buffer.alloc(0)
-  let isAtEnd = false
-  let { position, line } = start
   return {
-    get location() {
-      return { position, line }
-    },
-    get bytes() {
-      return bytes
-    },
-    get isAtEnd() {
-      return isAtEnd
-    },
+    location: start,
+    bytes: Buffer.alloc(0),
+    isAtEnd: false,
     async grow() {
-      const part = await readPart(position + bytes.length)
-      if (part === undefined) isAtEnd = true
-      else bytes = bytes.length > 0 ? Buffer.concat([bytes, part]) : part
+      const part = await readPart(this.location.position + this.bytes.length)
+      Object.assign(this, part ? { bytes: Buffer.concat([this.bytes, part]) } : { isAtEnd: true })
     },
     advance(count) {
-      line += countLineBreaks(bytes, 0, count)
-      position += count
-      bytes = bytes.subarray(count)
+      const { position, line } = this.location
+      const location = { position: position + count, line: line + countLineBreaks(this.bytes, 0, count) }
+      Object.assign(this, { location, bytes: this.bytes.subarray(count) })
     },
   }
 }
+
+/** Opens a window of bytes that are in memory. */
+export const openBuffer = (bytes: Buffer, start: FileLocation): ByteWindow =>
+  openWindow(async (from) => (from < bytes.length ? bytes.subarray(from) : undefined), start)
 
 const lineFeed = 10
 const carriageReturn = 13
@@ -81,10 +76,9 @@ export async function skipLineBreaks(window: ByteWindow): Promise<void> {
 /** Moves the window to the end of the line, or of the file. */
 export async function skipLine(window: ByteWindow): Promise<void> {
   for (;;) {
-    const ends = [lineFeed, carriageReturn].map((byte) => window.bytes.indexOf(byte)).filter((end) => end >= 0)
-    if (ends.length > 0) return window.advance(Math.min(...ends))
-    window.advance(window.bytes.length)
-    if (window.isAtEnd) return
+    const end = window.bytes.findIndex((byte) => byte === lineFeed || byte === carriageReturn)
+    window.advance(end < 0 ? window.bytes.length : end)
+    if (end >= 0 || window.isAtEnd) return
     await window.grow()
   }
 }

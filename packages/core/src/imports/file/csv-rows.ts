@@ -1,3 +1,4 @@
+/** Reads CSV (RFC 4180) with any line endings. */
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse/sync'
 import { type ByteWindow, countLineBreaks, endOfLineBreaks, skipLine, skipLineBreaks } from './byte-window.ts'
@@ -14,8 +15,8 @@ export const maxRowBytes = 1_048_576
 const parseBytes = 65_536
 
 /**
- * Reads CSV (RFC 4180) with any line endings. A row that cannot be read is returned as an error, and reading continues
- * on the next line, so that a stray quotation mark costs one row and not the rest of the file.
+ * A row that cannot be read is returned as an error, and reading continues on the next line, so that a stray quotation
+ * mark costs one row and not the rest of the file.
  */
 export function createCsvReader(delimiter: string): RowReader<string[]> {
   return async (window, maxRows) => {
@@ -66,10 +67,8 @@ function parseMarks(window: ByteWindow, delimiter: string): string[] | undefined
   const lineBreak = window.bytes.findIndex((byte) => byte === 10 || byte === 13)
   if (lineBreak < 0 && !window.isAtEnd) return undefined
   const line = window.bytes.subarray(0, lineBreak < 0 ? window.bytes.length : lineBreak)
-  if (!isUtf8(line)) return undefined
   try {
-    const [cells] = parse(line, { delimiter, relax_quotes: true, relax_column_count: true })
-    return cells
+    return isUtf8(line) ? parse(line, { delimiter, relax_quotes: true, relax_column_count: true })[0] : undefined
   } catch {
     return undefined
   }

@@ -66,13 +66,8 @@ function checkPart(decoder: TextDecoder, part: Buffer | undefined, position: num
 }
 
 /** The number of the first line that is not UTF-8. */
-function findLine(part: Buffer): number {
-  let [start, line] = [0, 1]
-  for (const [index, byte] of part.entries()) {
-    if (byte !== 10 && (byte !== 13 || part[index + 1] === 10)) continue
-    if (!isUtf8(part.subarray(start, index + 1))) return line
-    line += 1
-    start = index + 1
-  }
-  return line
-}
+const findLine = (part: Buffer) =>
+  part
+    .toString('latin1')
+    .split(/\r\n|\r|\n/)
+    .findIndex((line) => !isUtf8(Buffer.from(line, 'latin1'))) + 1

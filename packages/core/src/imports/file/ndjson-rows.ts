@@ -1,47 +1,50 @@
+/** Reads NDJSON: one JSON value per line. */
 import { isUtf8 } from 'node:buffer'
+import { toPrintable } from '../words/names.ts'
 import { type ByteWindow, skipLine } from './byte-window.ts'
-import { toPrintable } from './column-names.ts'
 import { type FileRow, maxRowBytes, type RowReader } from './csv-rows.ts'
-import { findRepeatedKey } from './repeated-keys.ts'
+
+type Matters = (line: Buffer) => boolean
 
 /**
- * Reads NDJSON: one JSON value per line. Invalid JSON or UTF-8 is returned as an error. Empty lines are skipped. A line
- * that does not matter is returned as null, because parsing it takes most of the time.
+ * Invalid JSON or UTF-8 is returned as an error. Empty lines are skipped. A line that does not matter is returned as null,
+ * because parsing it takes most of the time.
  */
-export function createNdjsonReader(matters: (line: Buffer) => boolean = () => true): RowReader<unknown> {
-  return (window, maxRows) => readRows(window, { maxRows, matters })
-}
-
-async function readRows(
-  window: ByteWindow,
-  { maxRows, matters }: { maxRows: number; matters: (line: Buffer) => boolean },
-): Promise<FileRow<unknown>[]> {
-  for (;;) {
-    const rows: FileRow<unknown>[] = []
-    let [start, { line }] = [0, window.location]
-    while (rows.length < maxRows && start < window.bytes.length) {
-      const lineFeed = window.bytes.indexOf('\n', start)
-      if (lineFeed < 0 && !window.isAtEnd) break
-      const end = lineFeed < 0 ? window.bytes.length : lineFeed
-      const bytes = window.bytes.subarray(start, end)
-      const row = matters(bytes) ? parseLine(bytes, line) : { line, content: null }
-      if (row) rows.push(row)
-      start = Math.min(end + 1, window.bytes.length)
-      line += 1
+export function createNdjsonReader(matters: Matters = () => true): RowReader<unknown> {
+  return async (window, maxRows) => {
+    for (;;) {
+      const rows = readBuffered(window, { maxRows, matters })
+      if (rows.length > 0) return rows
+      if (window.bytes.length > maxRowBytes) {
+        const { line } = window.location
+        await skipLine(window)
+        return [{ line, error: tooLarge }]
+      }
+      if (window.isAtEnd) return []
+      await window.grow()
     }
-    window.advance(start)
-    if (rows.length > 0) return rows
-    if (window.bytes.length > maxRowBytes) {
-      const location = window.location
-      await skipLine(window)
-      return [{ line: location.line, error: tooLarge }]
-    }
-    if (window.isAtEnd) return []
-    await window.grow()
   }
 }
 
 const tooLarge = 'Row is larger than 1 MiB'
+
+/** Reads the complete lines of the window. */
+function readBuffered(window: ByteWindow, { maxRows, matters }: { maxRows: number; matters: Matters }) {
+  const rows: FileRow<unknown>[] = []
+  let [start, { line }] = [0, window.location]
+  while (rows.length < maxRows && start < window.bytes.length) {
+    const lineFeed = window.bytes.indexOf('\n', start)
+    if (lineFeed < 0 && !window.isAtEnd) break
+    const end = lineFeed < 0 ? window.bytes.length : lineFeed
+    const bytes = window.bytes.subarray(start, end)
+    const row = matters(bytes) ? parseLine(bytes, line) : { line, content: null }
+    if (row) rows.push(row)
+    start = Math.min(end + 1, window.bytes.length)
+    line += 1
+  }
+  window.advance(start)
+  return rows
+}
 
 function parseLine(bytes: Buffer, line: number): FileRow<unknown> | undefined {
   if (bytes.length > maxRowBytes) return { line, error: tooLarge }
@@ -57,5 +60,35 @@ function parseLine(bytes: Buffer, line: number): FileRow<unknown> | undefined {
   }
 }
 
-/** Begins the error of a row with two values for one property. */
+/** Begins the error of a row with two values for one property, of which `JSON.parse` keeps the last one. */
 export const keyTwice = 'Row has the key'
+
+/** Most texts have as many keys as the value that they were parsed to, which is quick to see. */
+function findRepeatedKey(text: string, value: unknown): string | undefined {
+  // Each key is followed by a colon, but strings can look like it.
+  const marks = text.match(/"\s*:/g)?.length ?? 0
+  return marks > countKeys(value) ? scanKeys(text) : undefined
+}
+
+function countKeys(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const inside = Object.values(value).reduce((sum: number, one) => sum + countKeys(one), 0)
+  return Array.isArray(value) ? inside : inside + Object.keys(value).length
+}
+
+const tokens = /"(?:[^"\\]|\\.)*"(?<colon>\s*:)?|[{}]/gs
+
+function scanKeys(text: string): string | undefined {
+  const open: Set<string>[] = []
+  for (const [token, colon] of text.matchAll(tokens)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '}') open.pop()
+    else if (colon !== undefined) {
+      const key = JSON.parse(token.slice(0, token.length - colon.length)) as string
+      const keys = open.at(-1)
+      if (keys?.has(key)) return key
+      keys?.add(key)
+    }
+  }
+  return undefined
+}

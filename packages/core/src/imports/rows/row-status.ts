@@ -3,10 +3,11 @@ import type { FileStatus } from '../../db/schema/imports.ts'
 import type { Issue } from '../../kernel/errors.ts'
 import { SingleLine, type Timestamp, timestampAt } from '../../kernel/validation.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
-import { isZeroDate, parseMoment } from './file-moment.ts'
-import { isOptOut } from './file-status.ts'
-import { readStatus, statusColumns, unknownValue } from './status-columns.ts'
-import { isHidden, isMissing, readYesNo } from './yes-no-words.ts'
+import { isZeroDate, parseMoment } from '../words/file-moment.ts'
+import { readStatus, statusColumns, unknownValue } from '../words/status-columns.ts'
+import { isOptOut } from '../words/statuses.ts'
+import { isHidden, isMissing, readYesNo } from '../words/yes-no-words.ts'
+import type { Values } from './row-values.ts'
 
 export interface RowStatus {
   /** Of each column with one, and of every row. */
@@ -50,9 +51,15 @@ function readLeaving(value: unknown): { hasLeft: boolean; at?: Timestamp; warnin
   return { hasLeft: true, ...('at' in read ? read : { warning: `${read.message}; recorded as now` }) }
 }
 
-const details = ['confirmedAt', 'unsubscribedAt', 'optInAddress']
-export const statusProperties: readonly string[] = [...statusColumns, ...details]
-const OptInAddress = SingleLine(100).nullable().optional()
+export const statusProperties: readonly string[] = [...statusColumns, 'confirmedAt', 'unsubscribedAt', 'optInAddress']
+const saidNames = new Set(statusProperties)
+/** Whether a column or property says something about emails. */
+export const isSaid = (name: string) => saidNames.has(name)
+
+const OptInAddress = SingleLine(100)
+  .refine((text) => !isHidden(text), 'is not shown by the program that wrote the file')
+  .nullable()
+  .optional()
 
 interface ReadStatus {
   /** Undefined if neither the row nor the request says anything. */
@@ -62,7 +69,7 @@ interface ReadStatus {
 }
 
 /** Reads what a row says about emails. A value that is wrong hides none of the others. */
-export function parseStatus(given: Readonly<Record<string, unknown>>, ofEveryRow: readonly FileStatus[]): ReadStatus {
+export function parseStatus(given: Values, ofEveryRow: readonly FileStatus[]): ReadStatus {
   const issues: Issue[] = []
   const confirmedAt = toText(given['confirmedAt'])
   const proof = confirmedAt === undefined ? undefined : readMoment(confirmedAt)
@@ -79,16 +86,16 @@ export function parseStatus(given: Readonly<Record<string, unknown>>, ofEveryRow
     unsubscribedAt: leaving.at,
     exported: readStatuses({ emailSubscribedStatus: given['emailSubscribedStatus'] }, []).find(isOptOut),
   }
-  const isSaid = ofEveryRow.length > 0 || statusProperties.some((name) => given[name] !== undefined)
+  const hasSaid = ofEveryRow.length > 0 || statusProperties.some((name) => given[name] !== undefined)
   return {
-    status: isSaid ? status : undefined,
+    status: hasSaid ? status : undefined,
     issues,
     warnings: leaving.warning === undefined ? [] : [{ path: 'unsubscribedAt', message: leaving.warning }],
   }
 }
 
 /** Several columns of one kind have their values in an array. */
-function readStatuses(given: Readonly<Record<string, unknown>>, issues: Issue[]): FileStatus[] {
+function readStatuses(given: Values, issues: Issue[]): FileStatus[] {
   return statusColumns.flatMap((column) => {
     const value = given[column]
     if (value === undefined) return []

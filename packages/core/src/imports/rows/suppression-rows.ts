@@ -5,14 +5,13 @@ import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
 import type { Timestamp } from '../../kernel/validation.ts'
 import type { NewSuppression } from '../../suppressions/suppress.ts'
+import { matchSuppressionColumn } from '../columns/match-suppression-columns.ts'
 import type { FileRow } from '../file/csv-rows.ts'
-import { matchSuppressionColumn } from '../file/match-suppression-columns.ts'
-import { isRefusal } from './refusals.ts'
-import { readAddresses } from './row-address.ts'
-import { isOptOut } from './file-status.ts'
-import { type RowError, rowError, toRowError } from './row-errors.ts'
+import { readAddresses } from '../words/keys.ts'
+import { isRefusal, isStatusColumn, readStatus } from '../words/status-columns.ts'
+import { isOptOut } from '../words/statuses.ts'
 import { readMoment } from './row-status.ts'
-import { isStatusColumn, readStatus, type StatusColumn } from './status-columns.ts'
+import { type RowError, type RowIssue, rowError } from './row-values.ts'
 
 /** A row whose address can be read; the warnings are about the rest of it. */
 export type SuppressionRow =
@@ -30,61 +29,72 @@ interface Value {
   column: string
   text: string
 }
-type Warn = (column: string | null, message: string) => void
+interface Cells {
+  values: Value[]
+  issues: RowIssue[]
+}
 
 /**
- * Returns a function that reads rows of a CSV (with `layout`) or of NDJSON. An address that can be read is suppressed,
- * whatever else its row says: for all lists, from now on, and for the reason of the request.
+ * Reads rows of a CSV (with `layout`) or of NDJSON. An address that can be read is suppressed, whatever else its row says:
+ * for all lists, from now on, and for the reason of the request.
  */
-export function suppressionReader({
-  layout,
-  rowStatus,
-}: {
+export function suppressionReader(file: {
   layout: Layout | null
   rowStatus: FileStatus | null
 }): (row: FileRow<unknown>) => SuppressionRow {
-  const defaultReason = toReason(rowStatus) ?? 'MANUAL'
+  const defaultReason = toReason(file.rowStatus) ?? 'MANUAL'
   return (row) => {
-    if ('error' in row) return rowError(row.line, row.error)
-    const { line, content } = row
-    const warnings: RowError[] = []
-    const warn: Warn = (column, message) => void warnings.push({ line, column, message })
-    const values = layout ? readCells(content as string[], layout, warn) : readObject(content, warn)
-    if (!values) return rowError(line, 'Row is not a JSON object')
+    const { line } = row
+    if ('error' in row) return rowError(line, { message: row.error })
+    const read = file.layout ? readCells(row.content as string[], file.layout) : readObject(row.content)
+    if (!read) return rowError(line, { message: 'Row is not a JSON object' })
+    const { values, issues } = read
     const valueOf = (name: string) => values.find(({ column }) => column === name)?.text
     const { emails, issue } = readAddresses(valueOf('email') ?? '')
-    if (issue && emails.length === 0) return toRowError(line, [issue])
-    if (issue) warn('email', `another address of the cell ${issue.message}; left out`)
-    const reason = readReason(values) ?? defaultReason
-    if (!readReason(values) && values.some(({ column }) => isStatusColumn(column)))
-      warn('reason', `unknown word, recorded as ${defaultReason}`)
-    const saidAt = valueOf('saidAt')
+    if (issue && emails.length === 0) return rowError(line, issue)
+    if (issue) issues.push({ path: 'email', message: `another address of the cell ${issue.message}; left out` })
+    const said = readReason(values)
+    const reason = said ?? defaultReason
+    if (!said && values.some(({ column }) => isStatusColumn(column)))
+      issues.push({ path: 'reason', message: `unknown word, recorded as ${defaultReason}` })
+    const [saidAt, givenList] = [valueOf('saidAt'), valueOf('listId')]
     const moment = saidAt === undefined ? undefined : readMoment(saidAt)
-    if (moment && 'message' in moment) warn('saidAt', `${moment.message}; recorded as now`)
-    const listId = Id('lst').safeParse(valueOf('listId'))
-    const isOfList = listId.success && reason === 'OPTED_OUT'
-    if (valueOf('listId') !== undefined && !isOfList) warn('listId', ofAllLists)
-    const suppression = { reason, ...(moment && 'at' in moment && { saidAt: moment.at }) }
-    return { line, emails, suppression: isOfList ? { ...suppression, listId: listId.data } : suppression, warnings }
+    if (moment && 'message' in moment) issues.push({ path: 'saidAt', message: `${moment.message}; recorded as now` })
+    const list = Id('lst').safeParse(givenList)
+    const isOfList = list.success && reason === 'OPTED_OUT'
+    if (givenList !== undefined && !isOfList) issues.push({ path: 'listId', message: ofAllLists })
+    return {
+      line,
+      emails,
+      suppression: {
+        reason,
+        ...(moment && 'at' in moment && { saidAt: moment.at }),
+        ...(isOfList && { listId: list.data }),
+      },
+      warnings: issues.map((one) => rowError(line, one)),
+    }
   }
 }
 
 export const ofAllLists = 'not a list of the workspace that the person left; recorded for all lists'
 
-function readCells(cells: readonly string[], { columns }: Layout, warn: Warn): Value[] {
-  if (cells.slice(columns.length).some((cell) => cell.trim() !== ''))
-    warn(null, `Row has ${cells.length} cells, but the header has ${columns.length}: the others are left out`)
-  return columns.flatMap((column, index) => toValue(column, unescapeFormulas(cells[index] ?? '')))
+function readCells(cells: readonly string[], { columns }: Layout): Cells {
+  const hasMore = cells.slice(columns.length).some((cell) => cell.trim() !== '')
+  const message = `Row has ${cells.length} cells, but the header has ${columns.length}: the others are left out`
+  const values = columns.flatMap((column, index) => toValue(column, unescapeFormulas(cells[index] ?? '')))
+  return { values, issues: hasMore ? [{ message }] : [] }
 }
 
 /** The properties of other systems are known by the names of their columns. */
-function readObject(content: unknown, warn: Warn): Value[] | undefined {
+function readObject(content: unknown): Cells | undefined {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined
-  return Object.entries(content).flatMap(([name, value]: [string, unknown]) => {
-    const column = matchSuppressionColumn(name)
-    if (column === undefined) warn(name, 'unknown field, left out')
-    return toValue(column, value)
-  })
+  const names = Object.keys(content)
+  const columns = new Map(names.map((name) => [name, matchSuppressionColumn(name, names)]))
+  const unknown = names.filter((name) => columns.get(name) === undefined)
+  return {
+    values: Object.entries(content).flatMap(([name, value]) => toValue(columns.get(name), value)),
+    issues: unknown.map((path) => ({ path, message: 'unknown field, left out' })),
+  }
 }
 
 function toValue(column: string | null | undefined, value: unknown): Value | [] {
@@ -97,18 +107,16 @@ function toValue(column: string | null | undefined, value: unknown): Value | [] 
 const strictest: readonly Reason[] = ['COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL']
 
 function readReason(values: readonly Value[]): Reason | undefined {
-  const found = values.flatMap(({ column, text }) => (isStatusColumn(column) ? (readWords(column, text) ?? []) : []))
+  const found = values.flatMap(({ column, text }) => {
+    const reason = isStatusColumn(column) ? toReason(readStatus(column, text)) : undefined
+    return reason ?? (column === 'status' && isRefusal(text) ? 'BOUNCED' : [])
+  })
   // Postmark calls it a manual suppression if the recipient has used the link of an email.
   const isByRecipient = values.some(
     ({ column, text }) => column === 'origin' && text.trim().toLowerCase() === 'recipient',
   )
   if (isByRecipient && found.includes('MANUAL')) return 'OPTED_OUT'
   return strictest.find((reason) => found.includes(reason))
-}
-
-function readWords(column: StatusColumn, text: string): Reason | undefined {
-  const reason = toReason(readStatus(column, text))
-  return reason ?? (column === 'status' && isRefusal(text) ? 'BOUNCED' : undefined)
 }
 
 function toReason(status: FileStatus | null | undefined): Reason | undefined {

@@ -9,12 +9,11 @@ import { startOfText } from '../../kernel/values/text.ts'
 import { companyQuota, contactQuota } from '../../quotas/record-quota.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { ImportRecord } from '../import-record.ts'
-import type { NamedCompany } from '../rows/company-values.ts'
-import type { ImportRow } from '../rows/import-rows.ts'
-import { isOptOut } from '../rows/file-status.ts'
-import { type RowError, toRowError } from '../rows/row-errors.ts'
+import type { NamedCompany } from '../rows/contact-values.ts'
+import type { ImportRow, ValidRow } from '../rows/person-rows.ts'
+import { type RowIssue, rowError } from '../rows/row-values.ts'
+import { isOptOut } from '../words/statuses.ts'
 
-type ValidRow = Extract<ImportRow, { contact: unknown }>
 type Options = Pick<ImportRecord, 'createsCompanies' | 'eachEvent'>
 
 /**
@@ -30,13 +29,13 @@ export async function linkCompanies(ctx: Ctx, options: Options, rows: readonly I
   const link = (row: ValidRow): ImportRow => {
     const company = row.company && found.get(keyOf(row.company))
     if (company instanceof AppError) {
-      const error = toCompanyError(row, company)
+      const issue = company.issues?.[0] ?? { path: keyPropertyOf(row.company), message: company.message }
       // What a person said about emails counts without their company, too.
-      return row.status?.statuses.some(isOptOut) ? withoutCompany(row, error) : error
+      return row.status?.statuses.some(isOptOut) ? withoutCompany(row, issue) : rowError(row.line, issue)
     }
     if (company) return { ...row, contact: withCompany(row.contact, company) }
     const isKnown = !row.contact.companyId || known.has(row.contact.companyId)
-    return isKnown ? row : withoutCompany(row, { column: 'companyId', message: 'Company not found' })
+    return isKnown ? row : withoutCompany(row, { path: 'companyId', message: 'Company not found' })
   }
   return rows.map((row) => ('contact' in row ? link(row) : row))
 }
@@ -121,16 +120,11 @@ function toNewCompany({ company, contact }: ValidRow) {
   }
 }
 
-const companyMissing = (company: NamedCompany | undefined) =>
-  invalidField(
-    company?.externalId === undefined ? 'companyDomain' : 'companyExternalId',
-    'no company has it: create the company, or send createCompanies=true',
-  )
+const keyPropertyOf = (company: NamedCompany | undefined) =>
+  company?.externalId === undefined ? 'companyDomain' : 'companyExternalId'
 
-function toCompanyError({ line, company }: ValidRow, { message, issues }: AppError): RowError {
-  if (issues) return toRowError(line, issues)
-  return { line, column: company?.externalId === undefined ? 'companyDomain' : 'companyExternalId', message }
-}
+const companyMissing = (company: NamedCompany | undefined) =>
+  invalidField(keyPropertyOf(company), 'no company has it: create the company, or send createCompanies=true')
 
 /** In a file, an empty text is none: the contact gets the name of the company. */
 const withCompany = ({ company: text, ...contact }: ContactInput, companyId: CompanyId): ContactInput => ({
@@ -139,8 +133,8 @@ const withCompany = ({ company: text, ...contact }: ContactInput, companyId: Com
   companyId,
 })
 
-function withoutCompany(row: ValidRow, { column, message }: Pick<RowError, 'column' | 'message'>): ValidRow {
+function withoutCompany(row: ValidRow, { path, message }: RowIssue): ValidRow {
   const { companyId: _, ...contact } = row.contact
-  const warning = { line: row.line, column, message: `${message}; left out` }
+  const warning = rowError(row.line, { ...(path !== undefined && { path }), message: `${message}; left out` })
   return { ...row, contact, warnings: [...(row.warnings ?? []), warning] }
 }

@@ -19,12 +19,15 @@ export async function addOptOutKeys(ctx: Ctx, importId: ImportId, keys: readonly
     .onConflictDoNothing()
 }
 
+const isOfImport = (ctx: Ctx, importId: ImportId) =>
+  and(eq(importSeen.workspaceId, ctx.workspaceId), eq(importSeen.importId, importId))
+
 /** Whether any row of the file opts out: then `findOptOutKeys` is worth its price. */
 export async function hasOptOutKeys(ctx: Ctx, importId: ImportId): Promise<boolean> {
   const [row] = await ctx.db
     .select({ emailHash: importSeen.emailHash })
     .from(importSeen)
-    .where(and(eq(importSeen.workspaceId, ctx.workspaceId), eq(importSeen.importId, importId)))
+    .where(isOfImport(ctx, importId))
     .limit(1)
   return row !== undefined
 }
@@ -40,13 +43,7 @@ export async function findOptOutKeys(
   const rows = await ctx.db
     .select({ emailHash: importSeen.emailHash })
     .from(importSeen)
-    .where(
-      and(
-        eq(importSeen.workspaceId, ctx.workspaceId),
-        eq(importSeen.importId, importId),
-        inArray(importSeen.emailHash, hashes),
-      ),
-    )
+    .where(and(isOfImport(ctx, importId), inArray(importSeen.emailHash, hashes)))
   const found = new Set(rows.map(({ emailHash }) => emailHash))
   return (one) => hashKeys(ctx, one).some((hash) => found.has(hash))
 }

@@ -11,15 +11,15 @@ import type { Reason } from '../../consent/suppression-rows.ts'
 import type { FileStatus } from '../../db/schema/imports.ts'
 import { notFound } from '../../kernel/errors.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
+import type { Timestamp } from '../../kernel/validation.ts'
 import { lockList } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
 import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
-import type { OptOutStatus } from '../rows/file-status.ts'
 import type { ImportRecord } from '../import-record.ts'
+import type { OptOutStatus } from '../words/statuses.ts'
 import { addOptOutKeys } from './opt-out-keys.ts'
-import { undoDryRun } from './undo-dry-run.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import { type Counts, undoDryRun } from './save-step.ts'
 
 /** What a row says against emails to a person, who is known by one of the keys. */
 export interface OptOutRow {
@@ -33,10 +33,7 @@ export interface OptOutRow {
 
 type Options = Pick<ImportRecord, 'id' | 'listId' | 'eachEvent' | 'dryRun'>
 
-export interface OptOutCounts {
-  optedOut: number
-  suppressed: number
-}
+export type OptOutCounts = Counts<'optedOut' | 'suppressed'>
 
 /**
  * Records opt-outs of the list and suppressions of the workspace, and remembers their keys for the second pass. A dry run

@@ -1,13 +1,12 @@
+/** Writes a chunk of rows: with the counters, the errors, and the position of the next chunk. */
 import { sql } from 'drizzle-orm'
-import { imports } from '../../db/schema/index.ts'
 import { type ImportId, uuidOf } from '../../kernel/ids.ts'
-import { byId } from '../../request/by-id.ts'
-import { type Ctx, inTransaction } from '../../request/context.ts'
-import { type ClaimedImport, lockClaimedImport } from '../import-claim.ts'
-import type { RowError } from '../rows/row-errors.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { ClaimedImport } from '../import-claim.ts'
 import type { ImportRecord } from '../import-record.ts'
-import type { Chunk } from '../read-chunks.ts'
-import { undoDryRun } from './undo-dry-run.ts'
+import type { Span } from '../read-chunks.ts'
+import type { RowError } from '../rows/row-values.ts'
+import { addCounts, type Counts, saveStep, type StepResult, undoDryRun } from './save-step.ts'
 
 const maxErrors = 100
 
@@ -15,55 +14,32 @@ const maxErrors = 100
 export interface WrittenRows {
   failed: RowError[]
   /** Of rows that were written. They are shown, and not counted as failed. */
-  warnings?: RowError[]
-  counts: Record<'created' | 'updated' | 'skipped' | 'confirmed' | 'optedOut' | 'suppressed', number>
+  warnings: RowError[]
+  counts: Counts<'created' | 'updated' | 'skipped' | 'confirmed' | 'optedOut' | 'suppressed'>
 }
 
-interface WritableChunk<Row> extends Chunk<Row> {
-  write: (ctx: Ctx, claimed: ClaimedImport, rows: readonly Row[]) => Promise<WrittenRows>
-}
+export type WriteRows<Row> = (ctx: Ctx, claimed: ClaimedImport, rows: readonly Row[]) => Promise<WrittenRows>
 
-/**
- * Imports a chunk in one transaction, together with the counters and the position of the next chunk. Returns `lost`,
- * without any effect, if the import was canceled or the claim was lost. Idempotent: safe to retry when the result of a call was
- * lost. A dry run does not know the contacts of earlier chunks.
- */
+/** A dry run does not know the contacts of earlier chunks. */
 export function writeChunk<Row>(
   ctx: Ctx,
   claimed: ClaimedImport,
-  { rows, start, end, write }: WritableChunk<Row>,
-): Promise<'written' | 'lost'> {
-  return inTransaction(ctx, async (ctx) => {
-    const current = await lockClaimedImport(ctx, claimed)
-    if (!current) return 'lost'
-    if (current.position === end.position) return 'written'
-    if (current.position !== start.position) return 'lost'
-
-    const {
-      failed,
-      warnings = [],
-      counts,
-    } = await undoDryRun(ctx, current, (ctx) => write(ctx, { ...claimed, ...current }, rows))
+  { rows, write, start, end }: Span & { rows: readonly Row[]; write: WriteRows<Row> },
+): Promise<StepResult> {
+  const save = async (ctx: Ctx, current: ImportRecord) => {
+    const written = await undoDryRun(ctx, current, (ctx) => write(ctx, { ...claimed, ...current }, rows))
+    const { failed, warnings, counts } = written
     const told = [...failed, ...warnings].toSorted((one, other) => one.line - other.line)
-    await ctx.db
-      .update(imports)
-      .set({
-        ...end,
-        processed: sql`${imports.processed} + ${rows.length}`,
-        created: sql`${imports.created} + ${counts.created}`,
-        updated: sql`${imports.updated} + ${counts.updated}`,
-        skipped: sql`${imports.skipped} + ${counts.skipped}`,
-        confirmed: sql`${imports.confirmed} + ${counts.confirmed}`,
-        optedOut: sql`${imports.optedOut} + ${counts.optedOut}`,
-        suppressed: sql`${imports.suppressed} + ${counts.suppressed}`,
-        failed: sql`${imports.failed} + ${failed.length}`,
-        errors: [...current.errors, ...told.map(toShownError)].slice(0, maxErrors),
-        errorCounts: countErrors(current.errorCounts, told),
-      })
-      .where(byId(imports, ctx, claimed.id))
     await deletePartsBefore(ctx, claimed.id, end.position)
-    return 'written'
-  })
+    return {
+      ...end,
+      processed: current.processed + rows.length,
+      ...addCounts(current, { ...counts, failed: failed.length }),
+      errors: [...current.errors, ...told.map(toShownError)].slice(0, maxErrors),
+      errorCounts: countErrors(current.errorCounts, told),
+    }
+  }
+  return saveStep(ctx, claimed, { start, end, pass: 'position', save })
 }
 
 const toShownError = ({ line, column, message }: RowError) => ({

@@ -1,3 +1,4 @@
+/** Writes the contacts of rows, and what the rows say about their subscriptions. */
 import type { ContactRow } from '../../contacts/contact-record.ts'
 import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { mergePolicies } from '../../contacts/merge-contact.ts'
@@ -18,18 +19,16 @@ import { ensureSubscription } from '../../consent/operator-proofs.ts'
 import { givenConsent, type ReportedConsent, withProof } from '../../consent/proofs.ts'
 import { lockList } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
-import { isConfirmation, isOptOut, isPending, type OptOutStatus } from '../rows/file-status.ts'
 import type { ClaimedImport } from '../import-claim.ts'
-import type { ImportRow } from '../rows/import-rows.ts'
-import { type RowError, toRowError } from '../rows/row-errors.ts'
 import type { ImportRecord } from '../import-record.ts'
+import type { ImportRow, ValidRow } from '../rows/person-rows.ts'
+import type { RowStatus } from '../rows/row-status.ts'
+import { type RowError, rowError } from '../rows/row-values.ts'
+import { isConfirmation, isOptOut, isPending, type OptOutStatus } from '../words/statuses.ts'
 import { linkCompanies } from './link-companies.ts'
 import { findOptOutKeys, hasOptOutKeys } from './opt-out-keys.ts'
 import { countOptOuts, sayOptOut, withoutExported } from './record-opt-outs.ts'
-import type { RowStatus } from '../rows/row-status.ts'
 import type { WrittenRows } from './write-chunk.ts'
-
-type ValidRow = Extract<ImportRow, { contact: unknown }>
 
 /** A row and the contact that it is about. */
 interface Person {
@@ -37,7 +36,6 @@ interface Person {
   contact: ContactRow
 }
 
-/** Writes the contacts of rows, and what the rows say about their subscriptions. */
 export async function writeContactRows(
   ctx: Ctx,
   claimed: ClaimedImport,
@@ -81,7 +79,7 @@ export async function writeContactRows(
 function requireConsent({ listId, consentConfirmed }: ImportRecord, row: ImportRow): ImportRow {
   if (listId === null || consentConfirmed || !('contact' in row) || !isConfirmation(row.status?.statuses ?? []))
     return row
-  return { line: row.line, column: 'status', message: 'confirms the person: send consent=confirmed' }
+  return rowError(row.line, { path: 'status', message: 'confirms the person: send consent=confirmed' })
 }
 
 /** What a row says against emails that the contact does not show already. */
@@ -224,11 +222,10 @@ function applyOptOutsToContacts(ctx: Ctx, { listId }: ImportRecord, { records, p
 }
 
 function toRejectedRow({ line, contact, status }: ValidRow, { message, issues }: AppError): RowError {
-  if (contact.email === undefined && status?.statuses.some(isOptOut))
-    return {
-      line,
-      column: 'externalId',
-      message: 'no contact has it and the row has no email, so the opt-out is not recorded',
-    }
-  return issues ? toRowError(line, issues) : { line, column: null, message }
+  const isLostOptOut = contact.email === undefined && status?.statuses.some(isOptOut)
+  const lost = {
+    path: 'externalId',
+    message: 'no contact has it and the row has no email, so the opt-out is not recorded',
+  }
+  return rowError(line, isLostOptOut ? lost : (issues?.[0] ?? { message }))
 }

@@ -3,6 +3,7 @@ import { findLists } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
 import { type StoredSuppression, suppress } from '../../suppressions/suppress.ts'
 import type { ClaimedImport } from '../import-claim.ts'
+import { rowError } from '../rows/row-values.ts'
 import { ofAllLists, type SuppressionRow } from '../rows/suppression-rows.ts'
 import type { WrittenRows } from './write-chunk.ts'
 
@@ -28,7 +29,7 @@ export async function writeSuppressionRows(
     failed: rows.filter((row) => 'message' in row),
     warnings: valid.flatMap((row) => [
       ...row.warnings,
-      ...(isUnknown(row) ? [{ line: row.line, column: 'listId', message: ofAllLists }] : []),
+      ...(isUnknown(row) ? [rowError(row.line, { path: 'listId', message: ofAllLists })] : []),
     ]),
     counts: {
       created: count('CREATED'),

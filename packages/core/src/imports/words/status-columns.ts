@@ -1,8 +1,7 @@
 /** The columns that say what a person wants, and how the values of each are read. */
 import type { FileStatus } from '../../db/schema/imports.ts'
 import { isZeroDate, parseMoment } from './file-moment.ts'
-import { readStatusWord, saysSubscribed, unknownStatus } from './file-status.ts'
-import { isRefusal } from './refusals.ts'
+import { readStatusWord, saysSubscribed, unknownStatus } from './statuses.ts'
 import { isHidden, isMissing, readYesNo } from './yes-no-words.ts'
 
 interface Answers {
@@ -10,13 +9,18 @@ interface Answers {
   no: FileStatus
   /** Of a value that is missing. */
   none: FileStatus
+  /** False if a date may be that of an end. */
+  hasDates?: boolean
 }
 
 /** What yes and no mean in a column, which its name decides. A column that opts out is silent about all others. */
 const answers = {
+  /** Without another name, yes means that the person is subscribed. */
+  status: { yes: 'CONFIRMED', no: 'UNSUBSCRIBED', none: 'NONE', hasDates: false },
   'status.subscribed': { yes: 'CONFIRMED', no: 'UNSUBSCRIBED', none: 'NONE' },
   'status.optedIn': { yes: 'CONFIRMED', no: 'NONE', none: 'NONE' },
-  'status.consent': { yes: 'CONFIRMED', no: 'NONE', none: 'NONE' },
+  /** Of a name that is not well known. */
+  'status.consent': { yes: 'CONFIRMED', no: 'NONE', none: 'NONE', hasDates: false },
   'status.unsubscribed': { yes: 'UNSUBSCRIBED', no: 'CONFIRMED', none: 'CONFIRMED' },
   'status.optedOut': { yes: 'OPTED_OUT', no: 'CONFIRMED', none: 'CONFIRMED' },
   'status.bounced': { yes: 'BOUNCED', no: 'CONFIRMED', none: 'CONFIRMED' },
@@ -24,68 +28,62 @@ const answers = {
 } as const satisfies Record<string, Answers>
 export type YesNoColumn = keyof typeof answers
 
-type Reader = (text: string) => FileStatus | undefined
-
 /** Mautic reports: 1 unsubscribed, 2 bounced, 3 blocked by the operator. */
 const optOutNumbers = new Map<string, FileStatus>([
   ['2', 'BOUNCED'],
   ['3', 'MANUAL'],
 ])
 
+/** What mail servers say of an address that accepts no email. */
+const refusal =
+  /bounce|(?:^|[\s;#])5\.\d{1,3}\.\d{1,3}\b|(?:^|; *)5\d\d(?:[ -]|$)|(?:mailbox|user|account|address|recipient).*(?:unknown|not exist|not found)|unknown (?:user|recipient)|unbekannt|inconnu|desconocid|sconosciut|desconhecid/i
+/** A text may be as long as its row; a report says it at its start. */
+export const isRefusal = (text: string) => refusal.test(text.slice(0, 2_000))
+
 /**
  * A column of answers can also have words for a status, or the moment since when the answer is yes. Of bounces and
  * complaints it has the report of a server, too. What could be an opt-out never reads as consent: a value that a program
  * could not show, the start of 1970, and in a column of opt-outs a word such as `active`, which may be of the opt-out.
  */
-const answerReader = (column: YesNoColumn, { hasDates = true } = {}): Reader => {
-  const { yes, no, none } = answers[column]
+function readAnswer(column: YesNoColumn, text: string): FileStatus | undefined {
+  const { yes, no, none, hasDates = true }: Answers = answers[column]
   const optsOut = yes !== 'CONFIRMED'
-  const hasReports = yes === 'BOUNCED' || yes === 'COMPLAINED'
-  const readDate = (moment: Date): FileStatus | undefined => {
-    if (!optsOut && moment.getTime() === 0) return none
-    return hasDates ? yes : undefined
-  }
-  return (text) => {
-    if (optsOut && isHidden(text)) return undefined
-    if (isMissing(text) || isZeroDate(text)) return text.trim() === '0' ? no : none
-    const answer = readYesNo(text)
-    if (answer !== undefined) return answer ? yes : no
-    if (column === 'status.optedOut' && optOutNumbers.has(text.trim())) return optOutNumbers.get(text.trim())
-    const word = readStatusWord(text)
-    if (word !== undefined) return word === 'CONFIRMED' && optsOut && !saysSubscribed(text) ? undefined : word
-    const moment = parseMoment(text)
-    if (moment) return readDate(moment)
-    return hasReports && isRefusal(text) ? yes : undefined
-  }
+  if (optsOut && isHidden(text)) return undefined
+  const trimmed = text.trim()
+  if (isMissing(text) || isZeroDate(text)) return trimmed === '0' ? no : none
+  const answer = readYesNo(text)
+  if (answer !== undefined) return answer ? yes : no
+  if (column === 'status.optedOut' && optOutNumbers.has(trimmed)) return optOutNumbers.get(trimmed)
+  const word = readStatusWord(text)
+  if (word !== undefined) return word === 'CONFIRMED' && optsOut && !saysSubscribed(text) ? undefined : word
+  const moment = parseMoment(text)
+  if (moment?.getTime() === 0 && !optsOut) return none
+  if (moment) return hasDates ? yes : undefined
+  return (yes === 'BOUNCED' || yes === 'COMPLAINED') && isRefusal(text) ? yes : undefined
 }
 
 /** Channels of Brevo, such as `[email_marketing|sms_marketing]`. */
 const hasEmailChannel = (text: string) => text.includes('email_marketing')
 
+type Reader = (text: string) => FileStatus | undefined
 const readers = {
-  /** Without another name, yes means that the person is subscribed. A date may be that of an end. */
-  status: (text) => readStatusWord(text) ?? answerReader('status.subscribed', { hasDates: false })(text),
   /** Of an export of Rapport. `NONE` says nothing about a person. */
   emailSubscribedStatus: (text) => (text.trim().toUpperCase() === 'NONE' ? 'CONFIRMED' : readStatusWord(text)),
-  'status.subscribed': answerReader('status.subscribed'),
-  'status.optedIn': answerReader('status.optedIn'),
-  /** Of a name that is not well known: a date may be that of an end. */
-  'status.consent': answerReader('status.consent', { hasDates: false }),
-  'status.unsubscribed': answerReader('status.unsubscribed'),
-  'status.optedOut': answerReader('status.optedOut'),
-  'status.bounced': answerReader('status.bounced'),
-  'status.complained': answerReader('status.complained'),
-  'resend.unsubscribed': (text) => (text.trim() === '' ? 'NONE' : answerReader('status.optedOut')(text)),
+  'resend.unsubscribed': (text) => (text.trim() === '' ? 'NONE' : readAnswer('status.optedOut', text)),
   'brevo.subscribed': (text) => (hasEmailChannel(text) ? 'CONFIRMED' : 'NONE'),
   'brevo.blocklisted': (text) => (hasEmailChannel(text) ? 'OPTED_OUT' : 'CONFIRMED'),
   /** Systems leave it empty for people who were not asked in this way. */
-  'source.optedIn': (text) => (isMissing(text) ? 'CONFIRMED' : answerReader('status.optedIn')(text)),
+  'source.optedIn': (text) => (isMissing(text) ? 'CONFIRMED' : readAnswer('status.optedIn', text)),
   /** Why the person left, in the words of the survey or of the system. */
   'mailchimp.reason': (text) => (/abuse|spam|complain/i.test(text) ? 'COMPLAINED' : 'CONFIRMED'),
 } as const satisfies Record<string, Reader>
-export type StatusColumn = keyof typeof readers
+export type StatusColumn = keyof typeof readers | YesNoColumn
 
-export const statusColumns = Object.keys(readers) as StatusColumn[]
+const isAnswer = (column: string): column is YesNoColumn => Object.hasOwn(answers, column)
+export const isStatusColumn = (column: string | null): column is StatusColumn =>
+  column !== null && (isAnswer(column) || Object.hasOwn(readers, column))
+
+export const statusColumns = [...Object.keys(answers), ...Object.keys(readers)] as StatusColumn[]
 /** Only headers map to these: they are no properties of a row of NDJSON. */
 export const ofHeadersOnly: readonly string[] = statusColumns.filter((column) => column.includes('.'))
 
@@ -93,11 +91,9 @@ export const ofHeadersOnly: readonly string[] = statusColumns.filter((column) =>
 export const tellsSubscribers = (column: string | null) =>
   isStatusColumn(column) && column !== 'source.optedIn' && column !== 'mailchimp.reason'
 
-export const isStatusColumn = (column: string | null): column is StatusColumn =>
-  column !== null && Object.hasOwn(readers, column)
-
 /** Undefined for a value that the column cannot have: see `unknownValue`. An empty cell has a meaning too. */
-export const readStatus = (column: StatusColumn, text: string): FileStatus | undefined => readers[column](text)
+export const readStatus = (column: StatusColumn, text: string): FileStatus | undefined =>
+  isAnswer(column) ? readAnswer(column, text) : readers[column](text)
 
 export const unknownValue = (column: StatusColumn) =>
   column.includes('.') ? 'must be yes or no, such as true or false' : unknownStatus

@@ -13,60 +13,44 @@
  * | COMPLAINED   | the person reported an email as spam                | suppression COMPLAINED                          |
  */
 import type { FileStatus } from '../../db/schema/imports.ts'
-import { keysByWord, toWords } from '../file/column-names.ts'
+import { keysByWord, toPlain, toWords } from './names.ts'
 
 /** A status that is recorded before any row of the file is written. */
 export type OptOutStatus = Extract<FileStatus, 'UNSUBSCRIBED' | 'OPTED_OUT' | 'MANUAL' | 'BOUNCED' | 'COMPLAINED'>
 
 /** In lower case, without accents, spaces, hyphens and underscores. */
-const words: Readonly<Record<FileStatus, readonly string[]>> = {
-  CONFIRMED: toWords(`
-    confirmed subscribed active enabled optedin optin doubleoptin singleoptin accepted granted express softbounced
-    softbounce softbounces`),
-  PENDING: toWords('pending unconfirmed unactivated optinpending doubleoptinpending waitingforconfirmation'),
-  NONE: toWords(`
-    none nonsubscribed notsubscribed neversubscribed transactional archived inactive deleted nonmarketingcontact
-    implied nopermissionsset notset noconsent denied declined refused`),
-  UNSUBSCRIBED: toWords('unsubscribed unsubscribe unsubscribes unsub cancelled canceled rejected'),
-  OPTED_OUT: toWords(`
-    optedout optout blocklisted blacklisted blocklist blacklist donotcontact donotmail donotemail dnc
-    unsubscribedviama unsubscribedviaemail unsubscribedviaapi globalunsubscribe withdrawn revoked`),
-  MANUAL: toWords('manual disabled deactivated removed blocked suppressed manualsuppression adminblocked'),
-  BOUNCED: toWords(`
-    bounced bounce bounces hardbounced hardbounce cleaned undeliverable unreachable invalid invalidemail`),
-  COMPLAINED: toWords(`
-    complained complaint complaints spam spamcomplaint spamreport spamreports abuse abusereport abusecomplaint
-    spammed spammy junk markedasspam contactflaggedasspam feedbackloop fbl`),
+const english: Readonly<Record<FileStatus, string>> = {
+  CONFIRMED: `confirmed subscribed active enabled optedin optin doubleoptin singleoptin accepted granted express softbounced
+    softbounce softbounces`,
+  PENDING: 'pending unconfirmed unactivated optinpending doubleoptinpending waitingforconfirmation',
+  NONE: `none nonsubscribed notsubscribed neversubscribed transactional archived inactive deleted nonmarketingcontact
+    implied nopermissionsset notset noconsent denied declined refused`,
+  UNSUBSCRIBED: 'unsubscribed unsubscribe unsubscribes unsub cancelled canceled rejected',
+  OPTED_OUT: `optedout optout blocklisted blacklisted blocklist blacklist donotcontact donotmail donotemail dnc
+    unsubscribedviama unsubscribedviaemail unsubscribedviaapi globalunsubscribe withdrawn revoked`,
+  MANUAL: 'manual disabled deactivated removed blocked suppressed manualsuppression adminblocked',
+  BOUNCED: 'bounced bounce bounces hardbounced hardbounce cleaned undeliverable unreachable invalid invalidemail',
+  COMPLAINED: `complained complaint complaints spam spamcomplaint spamreport spamreports abuse abusereport abusecomplaint
+    spammed spammy junk markedasspam contactflaggedasspam feedbackloop fbl`,
 }
 
 /** The same in the other languages of Rapport, as exports and people write it. */
-const translations: Readonly<Record<FileStatus, readonly string[]>> = {
-  CONFIRMED: toWords(`
-    bestatigt angemeldet aktiv abonniert confirme abonne inscrit actif confirmado suscrito activo confermato iscritto
-    attivo inscrito ativo`),
-  PENDING: toWords(`
-    unbestatigt ausstehend nonconfirme enattente noconfirmado pendiente nonconfermato inattesa pendente`),
-  NONE: toWords(`
-    inaktiv nichtangemeldet inactif noninscrit inactivo nosuscrito inattivo noniscritto inativo naoinscrito`),
-  UNSUBSCRIBED: toWords(`
-    abgemeldet ausgetragen gekundigt desabonne desinscrit debaja dadodebaja dadadebaja desuscrito disiscritto
-    disiscritta cancellato descadastrado descadastrada desinscrito cancelado`),
-  OPTED_OUT: toWords(`
-    widerspruch widerrufen nichtkontaktieren nichtanschreiben keinewerbung nepascontacter nocontactar noncontattare
-    naocontatar`),
-  MANUAL: toWords('gesperrt blockiert bloque bloqueado bloccato'),
-  BOUNCED: toWords('unzustellbar ungultig rebotado rebote rimbalzato respinto rejeitado'),
-  COMPLAINED: toWords('beschwerde spambeschwerde plainte denuncia denunciado segnalatocomespam'),
+const translations: typeof english = {
+  CONFIRMED: `bestatigt angemeldet aktiv abonniert confirme abonne inscrit actif confirmado suscrito activo confermato
+    iscritto attivo inscrito ativo`,
+  PENDING: 'unbestatigt ausstehend nonconfirme enattente noconfirmado pendiente nonconfermato inattesa pendente',
+  NONE: `inaktiv nichtangemeldet inactif noninscrit inactivo nosuscrito inattivo noniscritto inativo naoinscrito`,
+  UNSUBSCRIBED: `abgemeldet ausgetragen gekundigt desabonne desinscrit debaja dadodebaja dadadebaja desuscrito disiscritto
+    disiscritta cancellato descadastrado descadastrada desinscrito cancelado`,
+  OPTED_OUT: `widerspruch widerrufen nichtkontaktieren nichtanschreiben keinewerbung nepascontacter nocontactar
+    noncontattare naocontatar`,
+  MANUAL: 'gesperrt blockiert bloque bloqueado bloccato',
+  BOUNCED: 'unzustellbar ungultig rebotado rebote rimbalzato respinto rejeitado',
+  COMPLAINED: 'beschwerde spambeschwerde plainte denuncia denunciado segnalatocomespam',
 }
 
-/** In lower case, without accents. */
-const toPlain = (text: string) =>
-  text
-    .normalize('NFD')
-    .toLowerCase()
-    .replaceAll(/[\u0300-\u036f]/g, '')
 const toWord = (plain: string) => plain.replaceAll(/[\s_-]/g, '')
-const statusByWord = new Map([...keysByWord(words), ...keysByWord(translations)])
+const statusByWord = new Map([...keysByWord(english), ...keysByWord(translations)])
 
 /** What people and programs write around such words, such as `Unsubscribed (2020)`. Only against emails. */
 const phrases: readonly (readonly [RegExp, OptOutStatus])[] = [
@@ -127,7 +111,7 @@ export function speaksOfConsent(text: string): boolean {
 }
 
 /** Names the English words. No message contains a value of the file. */
-export const unknownStatus = `unknown status. Known words: ${Object.values(words).flat().join(', ')}`
+export const unknownStatus = `unknown status. Known words: ${Object.values(english).flatMap(toWords).join(', ')}`
 
 const optOutStatuses: readonly FileStatus[] = ['UNSUBSCRIBED', 'OPTED_OUT', 'MANUAL', 'BOUNCED', 'COMPLAINED']
 export const isOptOut = (status: FileStatus): status is OptOutStatus => optOutStatuses.includes(status)

@@ -1,11 +1,38 @@
 /** Moments as other systems write them, if they can be read in one way only. Without a time zone, they are in UTC. */
 import { languages } from '../../kernel/values/languages.ts'
 
+const toName = (text: string) => text.toLowerCase().replaceAll('.', '').trim()
+
+/** The names and abbreviations of weekdays or months in the languages of Rapport, in lower case, with their numbers. */
+const listNames = (part: 'weekday' | 'month', days: readonly number[]) =>
+  languages.flatMap((language) =>
+    (['long', 'short'] as const).flatMap((style) => {
+      const format = new Intl.DateTimeFormat(language, { [part]: style, timeZone: 'UTC' })
+      return days.map((day, index) => [toName(format.format(day)), index + 1] as const)
+    }),
+  )
+const range = (length: number) => [...Array(length).keys()]
+const months = new Map(
+  listNames(
+    'month',
+    range(12).map((index) => Date.UTC(2026, index)),
+  ),
+)
+/** Longest first. */
+const weekdays = [
+  ...new Map(
+    listNames(
+      'weekday',
+      range(7).map((day) => Date.UTC(2026, 5, day + 1)),
+    ),
+  ).keys(),
+].toSorted((one, other) => other.length - one.length)
+
 const separator = String.raw`(?:,? +(?:(?:at|um|à|a las|alle(?: ore)?|às) +)?|T)`
 const time = String.raw`(?:${separator}(?<time>\d\S*.*))?$`
 const month = String.raw`(?<name>\p{L}{3,10})\.?`
 /** Any other word before a date may be `until` or `declined on`. */
-const weekday = String.raw`(?:(?:${listWeekdays().join('|')})\.?,? +)?(?:(?:le|el|il|am|den|the|on) +)?`
+const weekday = String.raw`(?:(?:${weekdays.join('|')})\.?,? +)?(?:(?:le|el|il|am|den|the|on) +)?`
 const dates = [
   // `2026-11-21`, `2026/11/21`, `2026-11-21 06:35:49.123456 +0100 CET` (Go), `…+00` (PostgreSQL), ISO 8601.
   String.raw`^(?<year>\d{4})[-/.](?<month>\d{1,2})[-/.](?<day>\d{1,2})`,
@@ -26,45 +53,9 @@ const timeOfDay =
   /^(?<hour>\d{1,2})(?:[:.h]?(?<minute>\d{2})(?:[:.]?(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?)? ?(?<half>[ap]\.?m\.?)?(?: Uhr)? ?\(?(?<zone>Z|UTC?|GMT|[ECMP][SD]T|CES?T)?\)?(?:(?<offset>[+-]\d{2}(?::?\d{2})?)(?: ?\(?[A-Z][A-Za-z ]{2,40}\)?| [+-]\d{2,4})?)?(?:\[[A-Za-z_/+-]{2,40}\])?$/i
 
 /** The zones of RFC 5322 and of Central Europe, in hours. Others have several meanings. */
-const zones: Readonly<Record<string, number>> = {
-  EST: -5,
-  EDT: -4,
-  CST: -6,
-  CDT: -5,
-  MST: -7,
-  MDT: -6,
-  PST: -8,
-  PDT: -7,
-  CET: 1,
-  CEST: 2,
-}
-
-/** Weekdays by their names and abbreviations in the languages of Rapport, longest first. */
-function listWeekdays(): string[] {
-  const names = languages.flatMap((language) =>
-    (['long', 'short'] as const).flatMap((style) => {
-      const format = new Intl.DateTimeFormat(language, { weekday: style, timeZone: 'UTC' })
-      return Array.from({ length: 7 }, (_, day) => format.format(Date.UTC(2026, 5, day + 1)).replaceAll('.', ''))
-    }),
-  )
-  return [...new Set(names)].toSorted((one, other) => other.length - one.length)
-}
-
-/** Months by their names and abbreviations in the languages of Rapport, in lower case. */
-const months = new Map(
-  languages.flatMap((language) =>
-    (['long', 'short'] as const).flatMap((style) => {
-      const format = new Intl.DateTimeFormat(language, { month: style, timeZone: 'UTC' })
-      return Array.from(
-        { length: 12 },
-        (_, index) => [toName(format.format(Date.UTC(2026, index))), index + 1] as const,
-      )
-    }),
-  ),
+const zones = new Map(
+  Object.entries({ EST: -5, EDT: -4, CST: -6, CDT: -5, MST: -7, MDT: -6, PST: -8, PDT: -7, CET: 1, CEST: 2 }),
 )
-function toName(text: string): string {
-  return text.toLowerCase().replaceAll('.', '').trim()
-}
 
 /** Seconds, milliseconds (also of .NET, in `/Date()/`) or microseconds since 1970, after 2001. */
 const epoch = /^(?<seconds>1\d{9})(?:\.\d+)?$|^(?:\/Date\()?(?<milliseconds>1\d{12})(?:\d{3}|[+-]\d{4})?(?:\)\/)?$/
@@ -81,6 +72,8 @@ export const isZeroDate = (text: string) => zero.test(text)
 /** Returns undefined if the text is no moment, or can be read in two ways. */
 export function parseMoment(text: string): Date | undefined {
   const trimmed = text.trim().replaceAll(/[\s\u202f\u00a0]+/g, ' ')
+  // No moment is written without a digit, and most values are none.
+  if (!/\d/.test(trimmed)) return undefined
   const { seconds, milliseconds } = epoch.exec(trimmed)?.groups ?? {}
   if (seconds ?? milliseconds) return new Date(Number(milliseconds ?? Number(seconds) * 1_000))
   for (const pattern of dates) {
@@ -94,46 +87,36 @@ export function parseMoment(text: string): Date | undefined {
 type Groups = Readonly<Record<string, string | undefined>>
 
 /** Milliseconds of the start of the day. */
-function readDate(groups: Groups): number | undefined {
-  const [one, other] = [Number(groups['one']), Number(groups['other'])]
-  const isSlashed = groups['one'] !== undefined
-  if (isSlashed && one <= 12 && other <= 12 && one !== other) return undefined
-  const name = groups['name']
-  const year = Number(groups['year'])
-  const month = isSlashed
-    ? Math.min(one, other)
-    : name === undefined
-      ? Number(groups['month'])
-      : months.get(toName(name))
-  const day = isSlashed ? Math.max(one, other) : Number(groups['day'])
-  if (month === undefined) return undefined
-  const moment = new Date(Date.UTC(year, month - 1, day))
+function readDate({ year, month, name, day, one, other }: Groups): number | undefined {
+  const pair = [Number(one), Number(other)].toSorted((a, b) => a - b) as [number, number]
+  const isSlashed = one !== undefined
+  if (isSlashed && pair[1] <= 12 && pair[0] !== pair[1]) return undefined
+  const monthOfYear = isSlashed ? pair[0] : name === undefined ? Number(month) : months.get(toName(name))
+  if (monthOfYear === undefined) return undefined
+  const numbers = [Number(year), monthOfYear - 1, isSlashed ? pair[1] : Number(day)] as const
+  const moment = new Date(Date.UTC(...numbers))
   // Date.UTC accepts February 30, and reads the years before 100 as 19xx.
-  const isExact = moment.getUTCFullYear() === year && moment.getUTCMonth() === month - 1 && moment.getUTCDate() === day
-  return isExact ? moment.getTime() : undefined
+  const shown = [moment.getUTCFullYear(), moment.getUTCMonth(), moment.getUTCDate()]
+  return shown.every((number, index) => number === numbers[index]) ? moment.getTime() : undefined
 }
 
 function addTime(date: number, text: string | undefined): Date | undefined {
   if (text === undefined) return new Date(date)
-  const groups = timeOfDay.exec(text)?.groups
-  if (!groups) return undefined
-  const [given, minute, second] = [groups['hour'], groups['minute'], groups['second']].map((part) =>
-    Number(part ?? 0),
-  ) as [number, number, number]
-  const half = groups['half']?.charAt(0).toLowerCase()
+  const groups: Groups | undefined = timeOfDay.exec(text)?.groups
   // A number alone is no time, and 13 PM is none either.
-  if (groups['minute'] === undefined && !half) return undefined
+  if (!groups || (groups['minute'] === undefined && groups['half'] === undefined)) return undefined
+  const numberOf = (part: string) => Number(groups[part] ?? 0)
+  const [given, minute, second] = [numberOf('hour'), numberOf('minute'), numberOf('second')]
+  const half = groups['half']?.charAt(0).toLowerCase()
   if (half && (given < 1 || given > 12)) return undefined
   const hour = half ? (given % 12) + (half === 'p' ? 12 : 0) : given
   if (hour > 23 || minute > 59 || second > 60) return undefined
   const milliseconds = Number((groups['fraction'] ?? '').slice(0, 3).padEnd(3, '0'))
-  const local = date + ((hour * 60 + minute) * 60 + second) * 1_000 + milliseconds
-  const zone = (zones[groups['zone']?.toUpperCase() ?? ''] ?? 0) * 60
-  return new Date(local - (zone + toMinutes(groups['offset'])) * 60_000)
+  const zone = (zones.get(groups['zone']?.toUpperCase() ?? '') ?? 0) * 60 + toMinutes(groups['offset'])
+  return new Date(date + ((hour * 60 + minute - zone) * 60 + second) * 1_000 + milliseconds)
 }
 
-function toMinutes(offset: string | undefined): number {
-  if (offset === undefined) return 0
+function toMinutes(offset = '+00'): number {
   const digits = offset.replace(':', '').slice(1).padEnd(4, '0')
   const minutes = Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2))
   return offset.startsWith('-') ? -minutes : minutes

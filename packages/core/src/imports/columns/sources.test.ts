@@ -1,7 +1,7 @@
 import { readContactFile } from '@rapport/testing/files/import-files.ts'
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
-import { createColumnMatcher } from '../file/match-columns.ts'
+import { createColumnMatcher } from './match-columns.ts'
 import { type SourceName, sources } from './sources.ts'
 import { timestampAt } from '../../kernel/validation.ts'
 

@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import type { Layout } from '../../db/schema/imports.ts'
-import type { FileRow } from '../file/csv-rows.ts'
-import { type ImportRow, readImportRow } from './import-rows.ts'
-import { type CsvFormat, readCells, readObject } from './row-values.ts'
+import { contactReader, type ImportRow } from './person-rows.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -24,11 +22,9 @@ const layout: Layout = {
     ...[...fields.keys()].map((key) => `customFieldValues.${key}`),
   ],
 }
-const format = { layout, fields, decimalMarks: new Map() }
 const mail = 'ada@example.com'
-const parseCsvRow = (row: FileRow<string[]>, format: CsvFormat) =>
-  readImportRow(readCells(row, format), { fields: format.fields })
-const parseJsonRow = (row: FileRow<unknown>) => readImportRow(readObject(row), { fields })
+const parseCsvRow = contactReader({ layout, fields })
+const parseJsonRow = contactReader({ layout: null, fields })
 const bare = { email: 'ada@example.com', customFieldValues: {} }
 
 test('converts cells to the types of their columns', () => {
@@ -163,12 +159,12 @@ test.each([
   ['dropped', ['ada@example.com', 'Ada']],
   ['added', ['ada@example.com', 'Ada', ...Array.from({ length: 12 }, () => ' ')]],
 ])('empty cells at the end of a row may be %s', (_name, cells) => {
-  expect(parseCsvRow({ line: 7, content: cells }, format)).toEqual({ line: 7, contact: { ...bare, firstName: 'Ada' } })
+  expect(parseCsvRow({ line: 7, content: cells })).toEqual({ line: 7, contact: { ...bare, firstName: 'Ada' } })
 })
 
 test('a cell beyond the header must be empty', () => {
   const cells = ['ada@example.com', ...Array.from({ length: 10 }, () => ''), 'x']
-  expect(toText(parseCsvRow({ line: 7, content: cells }, format))).toBe('Row has 12 cells, but the header has 11')
+  expect(toText(parseCsvRow({ line: 7, content: cells }))).toBe('Row has 12 cells, but the header has 11')
 })
 
 test.each([
@@ -259,12 +255,12 @@ test.each([
 test('keeps the error of a row that could not be read', () => {
   const row = { line: 4, error: 'Row is not valid UTF-8' }
   const error = { line: 4, column: null, message: row.error }
-  expect([parseCsvRow(row, format), parseJsonRow(row)]).toEqual([error, error])
+  expect([parseCsvRow(row), parseJsonRow(row)]).toEqual([error, error])
 })
 
 function read(cells: readonly string[]) {
   const content = layout.columns.map((_column, index) => cells[index] ?? '')
-  return parseCsvRow({ line: 7, content }, format)
+  return parseCsvRow({ line: 7, content })
 }
 
 function toText(row: ImportRow): string {

@@ -1,9 +1,9 @@
 /** Reads the start of a file: where its rows begin and, for a CSV, what its columns are. */
 import type { Layout } from '../../db/schema/imports.ts'
 import { AppError } from '../../kernel/errors.ts'
-import { openWindow, type FileLocation } from './byte-window.ts'
-import { createCsvReader } from './csv-rows.ts'
-import { findTextStart } from './file-encoding.ts'
+import { type FileLocation, openBuffer } from '../file/byte-window.ts'
+import { createCsvReader } from '../file/csv-rows.ts'
+import { findTextStart } from '../file/file-encoding.ts'
 
 /** How the names of a header become the columns of a layout. */
 export interface ColumnMatcher {
@@ -67,7 +67,7 @@ async function readFirstRow(
   head: Buffer,
   { delimiter, start }: { delimiter: string; start: FileLocation },
 ): Promise<FirstRow> {
-  const window = openWindow(async (from) => (from < head.length ? head.subarray(from) : undefined), start)
+  const window = openBuffer(head, start)
   const [header] = await createCsvReader(delimiter)(window, 1)
   if (!header) throw new AppError('validation_error', 'The file is empty')
   if (window.location.position > maxHeaderBytes)

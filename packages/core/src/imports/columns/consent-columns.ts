@@ -2,44 +2,39 @@
  * Columns whose names speak of consent. Well-known names are read: that can only confirm fewer people. Of other such names
  * the caller has to say what they are, so that no opt-out is lost.
  */
-import type { YesNoColumn } from '../rows/status-columns.ts'
-import { keysByWord, normalizeName, toWords } from './column-names.ts'
+import type { Layout } from '../../db/schema/imports.ts'
+import { AppError } from '../../kernel/errors.ts'
+import type { FileRow } from '../file/csv-rows.ts'
+import { keysByWord, toLetters, toPrintable, toWords } from '../words/names.ts'
+import type { YesNoColumn } from '../words/status-columns.ts'
+import { speaksOfConsent } from '../words/statuses.ts'
 
 /** Names of exports, without accents, spaces and punctuation: Ghost, Mautic, HubSpot, Loops, Salesforce, Zoho, Shopify … */
-const knownNames: Readonly<
-  Record<Exclude<YesNoColumn, 'status.consent'> | 'status' | 'unsubscribedAt', readonly string[]>
-> = {
-  'status.subscribed': toWords(`
-    subscribed issubscribed subscribedtoemails subscribedtoemail subscribedtonewsletter emailsubscribed
-    newslettersubscribed mailchimpwoocommerceissubscribed`),
-  'status.optedIn': toWords(`
-    optin optedin emailoptin emailoptedin doubleoptin marketingoptin newsletteroptin acceptsmarketing
+const knownNames: Record<Exclude<YesNoColumn, 'status.consent'> | 'unsubscribedAt', string> = {
+  'status.subscribed': `subscribed issubscribed subscribedtoemails subscribedtoemail subscribedtonewsletter emailsubscribed
+    newslettersubscribed mailchimpwoocommerceissubscribed`,
+  'status.optedIn': `optin optedin emailoptin emailoptedin doubleoptin marketingoptin newsletteroptin acceptsmarketing
     acceptsemailmarketing emailconsent marketingconsent emailmarketingconsent confirmed isconfirmed emailconfirmed
-    verified isverified emailverified activated isactivated`),
-  'status.unsubscribed': ['unsubscribed', 'isunsubscribed', 'unsubscribedfromlist', 'unsubscribedfromnewsletter'],
-  'status.optedOut': toWords(`
-    optout optedout emailoptout emailoptedout hasoptedoutofemail optedoutofemail unsubscribedfromallemail
+    verified isverified emailverified activated isactivated`,
+  'status.unsubscribed': 'unsubscribed isunsubscribed unsubscribedfromlist unsubscribedfromnewsletter',
+  'status.optedOut': `optout optedout emailoptout emailoptedout hasoptedoutofemail optedoutofemail unsubscribedfromallemail
     unsubscribedfromallemails unsubscribedfromall globalunsubscribe donotcontact donotemail donotmail
     donotcontactemail donotbulkemail dnc isdnc blacklisted blocklisted isblacklisted isblocklisted
     emailblacklisted optoutofemail emaildisabled emailsdisabled emailaddressisoptedout emailaddressoptedout
-    portalunsubscribe`),
-  'status.bounced': toWords(`
-    bounced hardbounced isbounced emailbounced emailhardbounced portalbounce globalbounce invalidemail
-    emailinvalid isemailinvalid emailaddressisinvalid invalid isinvalid`),
-  'status.complained': toWords(`
-    complained markedasspam markedspam spamcomplaint reportedspam portalspamreport globalspamreport`),
-  status: toWords(`
-    emailmarketingstatus subscriptionstatus subscriberstatus emailsubscriptionstatus optinstatus
-    doubleoptinstatus emailpermissionstatus subscribestatus`),
-  unsubscribedAt: toWords(`
-    unsubscribedat unsubscribedon unsubscribeddate unsubscribedate dateunsubscribed unsubtime optoutdate
+    portalunsubscribe`,
+  'status.bounced': `bounced hardbounced isbounced emailbounced emailhardbounced portalbounce globalbounce invalidemail
+    emailinvalid isemailinvalid emailaddressisinvalid invalid isinvalid`,
+  'status.complained': `complained markedasspam markedspam spamcomplaint reportedspam portalspamreport globalspamreport`,
+  status: `emailmarketingstatus subscriptionstatus subscriberstatus emailsubscriptionstatus optinstatus
+    doubleoptinstatus emailpermissionstatus subscribestatus`,
+  unsubscribedAt: `unsubscribedat unsubscribedon unsubscribeddate unsubscribedate dateunsubscribed unsubtime optoutdate
     optoutat optouttime optedoutat optedouton optedoutdate dateoptedout unsubscriptiondate unsubscribetime
-    unsubscribeat emailunsubscribedat deactivated deactivatedat`),
+    unsubscribeat emailunsubscribedat deactivated deactivatedat`,
 }
 const columnsByName = keysByWord(knownNames)
 
 /** The column that every file means by this name. */
-export const findConsentColumn = (name: string): string | undefined => columnsByName.get(withoutMarks(name))
+export const findConsentColumn = (name: string): string | undefined => columnsByName.get(toLetters(name))
 
 /** Whether a column with this name speaks against emails, so the caller has to say whether a custom field takes it. */
 export const isOptOutColumn = (name: string): boolean =>
@@ -62,10 +57,6 @@ const positive = toWords(`
     werbeerlaubnis dsgvo consentement inscrit rgpd suscri consentimiento acepta iscritt consenso accetta
     inscrito consentimento aceita lgpd`)
 
-const withoutMarks = (name: string) =>
-  normalizeName(name)
-    .normalize('NFD')
-    .replaceAll(/[^\p{L}\p{N}]/gu, '')
 const hasAny = (name: string, parts: readonly string[]) => parts.some((part) => name.includes(part))
 
 /** Whole names that say whom the other system mails, or something else, such as whether a customer is active. */
@@ -73,7 +64,7 @@ const ofState = toWords('active isactive aktiv actif activo attivo ativo enabled
 
 /** Whether the name speaks of consent, opt-in or opt-out. */
 export function speaksOfConsentByName(name: string): boolean {
-  const plain = withoutMarks(name)
+  const plain = toLetters(name)
   return (
     columnsByName.has(plain) ||
     ofState.includes(plain) ||
@@ -83,7 +74,7 @@ export function speaksOfConsentByName(name: string): boolean {
 
 /** How a column is read that the caller maps to `status`: what yes means depends on its name. */
 export function toStatusColumn(name: string): string {
-  const plain = withoutMarks(name)
+  const plain = toLetters(name)
   const known = columnsByName.get(plain)
   if (known !== undefined && known !== 'unsubscribedAt') return known
   if (hasAny(plain, complaints)) return 'status.complained'
@@ -93,4 +84,33 @@ export function toStatusColumn(name: string): string {
   return hasAny(plain, ['consent', 'optin', 'optedin', 'permission', 'einwillig', 'zustimm'])
     ? 'status.consent'
     : 'status'
+}
+
+type Ignored = NonNullable<Layout['ignored']>
+
+/** Throws `validation_error` for a column that says who wants emails: it is never left out as an unknown one. */
+export function requireNoConsent(ignored: Ignored): void {
+  const found = ignored.find(({ name }) => speaksOfConsentByName(name))
+  if (found) throw consentLeftOut(found.name)
+}
+
+/** The same for its values: returns a check of a row, or undefined if no column is left out. */
+export function createIgnoredCheck(layout: Layout | null): ((row: FileRow<unknown>) => void) | undefined {
+  const { ignored = [] } = layout ?? {}
+  if (ignored.length === 0) return undefined
+  return (row) => {
+    if ('error' in row) return
+    const cells = row.content as string[]
+    const found = ignored.find(({ position }) => speaksOfConsent(cells[position] ?? ''))
+    if (found) throw consentLeftOut(found.name, { line: row.line })
+  }
+}
+
+function consentLeftOut(name: string, details?: { line: number }): AppError {
+  const shown = toPrintable(name)
+  return new AppError(
+    'validation_error',
+    `The column "${shown}" says who wants emails, so unknownColumns=ignore does not leave it out: send columns={"${shown}":"status"}, or {"${shown}":null} if it is about something else`,
+    { issues: [{ path: 'columns', message: `must say what the column "${shown}" is` }], ...(details && { details }) },
+  )
 }
