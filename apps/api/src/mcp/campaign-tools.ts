@@ -55,12 +55,17 @@ const templateVariables = defineTool({
   run: (ctx) => listTemplateVariables(ctx),
 })
 
+const draftCampaignDescription =
+  'Creates a campaign as a draft, or changes a draft. Sends nothing. `subject`, `html` and `text` are Liquid ' +
+  'templates, such as `Hello {{ contact.firstName | default: "friend" }}`; `list_template_variables` has the ' +
+  'variables. An error in a template returns issues with line and column. Not idempotent: a repeated call without ' +
+  '`campaignId` creates another draft.'
+
 const draftCampaign = defineTool({
   name: 'draft_campaign',
   operations: ['campaigns.create', 'campaigns.update'],
   title: 'Write a draft of a campaign',
-  description:
-    'Creates a campaign as a draft, or changes a draft. Sends nothing. `subject`, `html` and `text` are Liquid templates, such as `Hello {{ contact.firstName | default: "friend" }}`; `list_template_variables` has the variables. An error in a template returns issues with line and column. Not idempotent: a repeated call without `campaignId` creates another draft.',
+  description: draftCampaignDescription,
   role: 'MEMBER',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.strictObject({

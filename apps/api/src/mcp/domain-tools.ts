@@ -19,12 +19,16 @@ const domains = defineTool({
   run: (ctx, input) => listDomains(ctx, { ...input, ...newestFirst }),
 })
 
+const verifyDomainDescription =
+  'Reads the records of a domain from DNS now, and returns the domain with the results. A domain is VERIFIED once ' +
+  'the first DKIM record is found: its emails are signed from then on. FAILED means that the record is missing or ' +
+  'different now. Publish missing records at the DNS provider of the domain; no tool can.'
+
 const verify = defineTool({
   name: 'verify_domain',
   operations: ['domains.verify'],
   title: 'Check the records of a sending domain',
-  description:
-    'Reads the records of a domain from DNS now, and returns the domain with the results. A domain is VERIFIED once the first DKIM record is found: its emails are signed from then on. FAILED means that the record is missing or different now. Publish missing records at the DNS provider of the domain; no tool can.',
+  description: verifyDomainDescription,
   role: 'ADMIN',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.strictObject({ domainId: Id('dom') }),

@@ -16,6 +16,12 @@ async function refuseNullId({ body }: FastifyRequest) {
     throw invalidField('id', 'id: must be a string or an integer')
 }
 
+const mcpDescription =
+  'The endpoint for clients of the [Model Context Protocol](https://modelcontextprotocol.io), version 2026-07-28 ' +
+  'and those of 2025: Streamable HTTP without sessions. `tools/list` returns the tools that the role and the rights ' +
+  'of the credential allow. Returns 202 for a notification, 404 for an unknown method, and 403 for the `Origin` of ' +
+  'another website. A failed tool call returns 200 with `isError: true` in its result.'
+
 /** The Model Context Protocol for agents, over Streamable HTTP without sessions. */
 export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>): FastifyPluginAsync {
   const allowedOrigins = new Set([new URL(config.PUBLIC_URL).origin, ...config.CORS_ORIGINS])
@@ -42,8 +48,7 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
           security: [{ bearer: [] }],
           operationId: 'mcp.call',
           summary: 'Call a tool as an agent',
-          description:
-            'The endpoint for clients of the [Model Context Protocol](https://modelcontextprotocol.io), version 2026-07-28 and those of 2025: Streamable HTTP without sessions. `tools/list` returns the tools that the role and the rights of the credential allow. Returns 202 for a notification, 404 for an unknown method, and 403 for the `Origin` of another website. A failed tool call returns 200 with `isError: true` in its result.',
+          description: mcpDescription,
           body: McpRequest,
           response: {
             200: McpResponse,

@@ -39,12 +39,19 @@ async function reportWithToken(ctx: Ctx, campaignId: CampaignId) {
   return { confirmationToken: report.confirmationToken, report }
 }
 
+const sendCampaignDescription =
+  'Sends a campaign to the confirmed subscribers of its list, in two calls. The first call, without ' +
+  '`confirmationToken`, sends nothing: it returns a `confirmationToken`, and a report with the recipients, the ' +
+  'subject, the list and the sender. Show the report to the user and ask for consent. The second call, with the ' +
+  '`confirmationToken` of the first, sends the campaign. It fails and returns a new token and report if the ' +
+  'campaign or the number of its recipients has changed, or after ten minutes. Sending cannot be undone. A campaign ' +
+  'is sent only once.'
+
 const sendCampaign = defineTool({
   name: 'send_campaign',
   operations: ['campaigns.getAudience', 'campaigns.send'],
   title: 'Send a campaign',
-  description:
-    'Sends a campaign to the confirmed subscribers of its list, in two calls. The first call, without `confirmationToken`, sends nothing: it returns a `confirmationToken`, and a report with the recipients, the subject, the list and the sender. Show the report to the user and ask for consent. The second call, with the `confirmationToken` of the first, sends the campaign. It fails and returns a new token and report if the campaign or the number of its recipients has changed, or after ten minutes. Sending cannot be undone. A campaign is sent only once.',
+  description: sendCampaignDescription,
   role: 'MEMBER',
   annotations: { ...annotations, destructiveHint: true },
   input: z.strictObject({

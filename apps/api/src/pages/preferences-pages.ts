@@ -33,6 +33,12 @@ const PostedChoice = z
   })
   .describe('The token and what changes, as the buttons of the page post them.')
 
+const submitPreferencesDescription =
+  'Unsubscribes from one list, or from all, also from lists that are created later: the suppression `OPTED_OUT` ' +
+  'with the source `LINK`, which only the person can lift. Emits `subscription.unsubscribed` for each list that ' +
+  'ends. Returning to a list, and allowing what may be recorded, is asked by email; a denial counts at once. `data` ' +
+  'emails the person what `GET /contacts/{id}/export` returns, to the address on file.'
+
 /** The page on which a person chooses what they receive. GET changes nothing, because mail scanners follow every link. */
 export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
   acceptPostedForms(app)
@@ -62,8 +68,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
         tags: ['Hosted pages'],
         operationId: 'pages.submitPreferences',
         summary: 'Submit the preferences page',
-        description:
-          'Unsubscribes from one list, or from all, also from lists that are created later: the suppression `OPTED_OUT` with the source `LINK`, which only the person can lift. Emits `subscription.unsubscribed` for each list that ends. Returning to a list, and allowing what may be recorded, is asked by email; a denial counts at once. `data` emails the person what `GET /contacts/{id}/export` returns, to the address on file.',
+        description: submitPreferencesDescription,
         consumes: ['application/x-www-form-urlencoded'],
         querystring: PageQuery,
         body: PostedChoice,

@@ -28,6 +28,11 @@ import { Empty, IdParams, EmptyBody } from './shapes.ts'
 
 const tags = ['Authentication']
 
+const logInDescription =
+  'Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same ' +
+  'time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures ' +
+  'in total, attempts from clients that have not logged in during the last 90 days return 429 too.'
+
 /** The routes that issue and restore credentials. They require none. */
 export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   app.post(
@@ -59,8 +64,7 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         tags,
         operationId: 'auth.logIn',
         summary: 'Log in',
-        description:
-          'Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, attempts from clients that have not logged in during the last 90 days return 429 too.',
+        description: logInDescription,
         body: LoginInput,
         response: { 200: Session },
       },

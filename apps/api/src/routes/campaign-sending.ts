@@ -25,6 +25,21 @@ import { IdParams, EmptyBody } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 const params = IdParams('cmp')
 
+const sendDescription =
+  'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact ' +
+  'number. Returns 400 if there are none, or if the operator no longer allows the sender. Returns 409 with issues ' +
+  'if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is ' +
+  'empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A ' +
+  'campaign is sent only once: a second request returns 409, even if both requests are concurrent.'
+
+const sendTestDescription =
+  'Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. ' +
+  'Returns 409 (`opted_out`) if the address has opted out of the list of the campaign, or of all. Returns 400 if a ' +
+  'template takes too long to render, or if the subject or the body is empty. By default, an address receives at ' +
+  'most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test ' +
+  'emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email ' +
+  'address, only members receive test emails until an owner has verified theirs: other addresses return 403.'
+
 /** The routes that send a campaign and report on it. */
 export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
@@ -68,8 +83,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'campaigns.send',
         summary: 'Send a campaign',
-        description:
-          'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none, or if the operator no longer allows the sender. Returns 409 with issues if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
+        description: sendDescription,
         params,
         body: EmptyBody,
         response: { 202: Sending },
@@ -89,8 +103,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'campaigns.sendTest',
         summary: 'Send a test email',
-        description:
-          'Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 409 (`opted_out`) if the address has opted out of the list of the campaign, or of all. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.',
+        description: sendTestDescription,
         params,
         body: SendTestInput,
         response: { 202: SendResult },

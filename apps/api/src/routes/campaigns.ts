@@ -27,6 +27,12 @@ const params = IdParams('cmp')
 export const templateBodyLimit = 4 * 1_048_576
 const currentCampaign = recordById(Campaign, { lock: lockCampaign, read: readCampaign })
 
+const createDescription =
+  'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in ' +
+  'Liquid. A syntax error, an unknown variable, an unknown filter or a custom field that does not exist returns 400 ' +
+  'with line and column; see `GET /template-variables`. Also returns 400 if a template has more than 5,000 tags and ' +
+  'outputs or more than 5,000 filters, or takes too long to parse.'
+
 export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/campaigns',
@@ -36,8 +42,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'campaigns.create',
         summary: 'Create a campaign',
-        description:
-          'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in Liquid. A syntax error, an unknown variable, an unknown filter or a custom field that does not exist returns 400 with line and column; see `GET /template-variables`. Also returns 400 if a template has more than 5,000 tags and outputs or more than 5,000 filters, or takes too long to parse.',
+        description: createDescription,
         body: CampaignInput,
         response: { 201: Campaign },
       },

@@ -42,6 +42,12 @@ const companyByKey: CurrentRecord<{ ctx: Ctx; body: CompanyInput }> = {
   lockAndRead: ({ ctx, body }) => lockMatchingCompany(ctx, body),
 }
 
+const batchDescription =
+  'Each company succeeds or fails by itself, and the results are in the order of the companies. Companies with the ' +
+  'same domain or external id take effect one after the other. Emits `company.created` or `company.updated` for ' +
+  'each company that changed; a no-op update is `UNCHANGED` and emits no event. The companies that succeed are ' +
+  'written in one transaction.'
+
 export const companyRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/companies',
@@ -94,8 +100,7 @@ export const companyRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'companies.batch',
         summary: 'Create or update up to 100 companies',
-        description:
-          'Each company succeeds or fails by itself, and the results are in the order of the companies. Companies with the same domain or external id take effect one after the other. Emits `company.created` or `company.updated` for each company that changed; a no-op update is `UNCHANGED` and emits no event. The companies that succeed are written in one transaction.',
+        description: batchDescription,
         body: CompanyBatch,
         response: { 200: CompanyBatchResults },
       },

@@ -15,6 +15,25 @@ const params = IdParams('con')
 const currentContact = recordById(Contact, { lock: lockContact, read: readContact })
 const currentConsent = recordById(TrackingConsent, { lock: lockContact, read: readTrackingConsent })
 
+const optOutDescription =
+  'Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert ' +
+  'it. With `listId` they leave this list, otherwise every list, also those to come. Emits ' +
+  '`subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key ' +
+  'and the note, and the audit log records it. Once more is no error: the proof and the audit log have it each ' +
+  'time. An admin can undo a mistake for ten minutes.'
+
+const undoOptOutDescription =
+  'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions that it ended open ' +
+  'again. Returns 409 with the code `opted_out` after that, if the person has said the same, or if a change of ' +
+  'address or a merge has made it hold for two addresses: then only they revert it. The audit log records it.'
+
+const setTrackingConsentDescription =
+  'Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: ' +
+  'their pixels and links still work, and record nothing of the contact. The proof keeps it as `OPERATOR`, with the ' +
+  'user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code ' +
+  '`consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their ' +
+  'preferences page. Once more is a no-op. Emits `tracking_consent.changed`.'
+
 /** What a person said to the operator about their emails: an opt-out, a denial of tracking. */
 export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -24,8 +43,7 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'contacts.optOut',
         summary: 'Record an opt-out',
-        description:
-          'Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is no error: the proof and the audit log have it each time. An admin can undo a mistake for ten minutes.',
+        description: optOutDescription,
         params,
         body: OptOutInput,
         response: { 200: Contact },
@@ -42,8 +60,7 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'contacts.undoOptOut',
         summary: 'Undo an opt-out that was recorded by mistake',
-        description:
-          'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions that it ended open again. Returns 409 with the code `opted_out` after that, if the person has said the same, or if a change of address or a merge has made it hold for two addresses: then only they revert it. The audit log records it.',
+        description: undoOptOutDescription,
         params,
         querystring: OptOutQuery,
         response: { 200: Contact },
@@ -77,8 +94,7 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'contacts.setTrackingConsent',
         summary: 'Record that a contact denies tracking',
-        description:
-          'Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing of the contact. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.',
+        description: setTrackingConsentDescription,
         params,
         body: TrackingConsentInput,
         response: { 200: TrackingConsent },

@@ -41,6 +41,20 @@ const contactByKey: CurrentRecord<{ ctx: Ctx; body: ContactInput }> = {
   lockAndRead: ({ ctx, body }) => lockMatchingContact(ctx, body),
 }
 
+const deleteDescription =
+  'Deletes the contact with its `OPEN` deals without a company, tasks, submissions, subscriptions and emails. Its ' +
+  'other deals remain without their name, with `contactErasedAt`. Emits `contact.deleted` with the id, ' +
+  '`deal.deleted` or `task.deleted` for each deal and task that is deleted, and `deal.updated` with `changes: null` ' +
+  'for each deal that remains, but no events of the subscriptions. Within a minute, the `data` of its events ' +
+  'becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. ' +
+  'What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, ' +
+  'so that an import cannot undo it.'
+
+const exportPersonDescription =
+  'Returns everything that is kept about a person as one JSON file, for the right of access: the contact, ' +
+  'subscriptions with their proofs of consent, submissions, deals, tasks, emails and activity. The audit log ' +
+  'records it as `contact.exported`. The response is streamed: if the contact is deleted meanwhile, it is cut off.'
+
 export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs'>> = async (app, { exportIdleMs }) => {
   app.post(
     '/contacts',
@@ -177,8 +191,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         ...common,
         operationId: 'contacts.delete',
         summary: 'Delete a contact',
-        description:
-          'Deletes the contact with its `OPEN` deals without a company, tasks, submissions, subscriptions and emails. Its other deals remain without their name, with `contactErasedAt`. Emits `contact.deleted` with the id, `deal.deleted` or `task.deleted` for each deal and task that is deleted, and `deal.updated` with `changes: null` for each deal that remains, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
+        description: deleteDescription,
         params,
         response: { 204: Empty },
       },
@@ -198,8 +211,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         ...common,
         operationId: 'contacts.exportPerson',
         summary: 'Export a person',
-        description:
-          'Returns everything that is kept about a person as one JSON file, for the right of access: the contact, subscriptions with their proofs of consent, submissions, deals, tasks, emails and activity. The audit log records it as `contact.exported`. The response is streamed: if the contact is deleted meanwhile, it is cut off.',
+        description: exportPersonDescription,
         params,
         response: { 200: PersonExport },
       },

@@ -23,6 +23,14 @@ const movedDeal = {
   },
 }
 
+const updateDescription =
+  'A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON ' +
+  'and LOST set `closedAt`; OPEN clears it. ' +
+  'A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. ' +
+  'A change to WON or LOST emits `deal.won` or `deal.lost`. `lostReason` belongs to LOST: any other status clears ' +
+  'it. `contactId` gives the deal to another contact, also if its contact was erased, and clears `contactErasedAt` ' +
+  'then. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.'
+
 export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/deals',
@@ -83,10 +91,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'deals.update',
         summary: 'Update a deal',
-        description:
-          'A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. ' +
-          'A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. ' +
-          'A change to WON or LOST emits `deal.won` or `deal.lost`. `lostReason` belongs to LOST: any other status clears it. `contactId` gives the deal to another contact, also if its contact was erased, and clears `contactErasedAt` then. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.',
+        description: updateDescription,
         params,
         body: DealChange,
         response: { 200: Deal },

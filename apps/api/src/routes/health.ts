@@ -10,6 +10,13 @@ const Health = z
   })
   .meta({ id: 'Health', description: 'The process runs.' })
 
+const getDescription =
+  'Returns 503 if the process cannot serve requests; `parts` shows why. While Redis is unavailable, `status` is ' +
+  '`degraded` and the response is still 200: requests are accepted, and their background work runs once Redis is ' +
+  'available again. ' +
+  'If `clock.status` is `off`, the ids and timestamps that this process creates are wrong; this does not affect ' +
+  '`status`.'
+
 /** The health and readiness routes. They have no rate limit, because load balancers poll them often. */
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
@@ -35,9 +42,7 @@ export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
         tags: ['Operators'],
         operationId: 'ready.get',
         summary: 'Check readiness',
-        description:
-          'Returns 503 if the process cannot serve requests; `parts` shows why. While Redis is unavailable, `status` is `degraded` and the response is still 200: requests are accepted, and their background work runs once Redis is available again. ' +
-          'If `clock.status` is `off`, the ids and timestamps that this process creates are wrong; this does not affect `status`.',
+        description: getDescription,
         response: { 200: Readiness, 503: Readiness },
       },
     },

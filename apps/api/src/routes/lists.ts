@@ -45,6 +45,13 @@ const currentSubscription: CurrentRecord<{ ctx: Ctx; params: z.output<typeof sub
 }
 const currentList = recordById(ListRecord, { lock: lockListForUpdate, read: readList })
 
+const addSubscriberDescription =
+  'CONFIRMED is your word that the contact has consented: single opt-in is built with it, by a call from your own ' +
+  'back end. With PENDING, sends a confirmation email within the limits of `POST /public/lists/{id}/subscribe`; ' +
+  'beyond them, the response is the same. Returns 200 if the contact is PENDING or CONFIRMED; a confirmed ' +
+  'subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the ' +
+  'contact can subscribe again. A contact that you removed from the list can be subscribed again.'
+
 export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/lists',
@@ -171,8 +178,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.addSubscriber',
         summary: 'Subscribe a contact',
-        description:
-          'CONFIRMED is your word that the contact has consented: single opt-in is built with it, by a call from your own back end. With PENDING, sends a confirmation email within the limits of `POST /public/lists/{id}/subscribe`; beyond them, the response is the same. Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.',
+        description: addSubscriberDescription,
         params,
         body: SubscriberInput,
         response: { 200: Subscription, 201: Subscription },
@@ -223,6 +229,15 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
+const subscribeDescription =
+  'Sends a confirmation email, also if the list has no double opt-in: a request without a credential never ' +
+  'confirms. Returns 404 for a list whose `publicSignup` is CLOSED. By default, an address receives at most one ' +
+  'confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; ' +
+  'all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator ' +
+  'requires a verified email address that no owner has, no email is sent. The response is the same in all these ' +
+  'cases, and for unknown, known, pending and confirmed addresses. A contact without a locale gets the language of ' +
+  'the visitor, and so does the email.'
+
 /** The public route for newsletter forms on any site. It requires no credential. */
 export const publicListRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   app.post(
@@ -234,8 +249,7 @@ export const publicListRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         tags: ['Lists'],
         operationId: 'public.subscribe',
         summary: 'Subscribe to a list',
-        description:
-          'Sends a confirmation email, also if the list has no double opt-in: a request without a credential never confirms. Returns 404 for a list whose `publicSignup` is CLOSED. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses. A contact without a locale gets the language of the visitor, and so does the email.',
+        description: subscribeDescription,
         params,
         querystring: PageQuery,
         body: SubscribeInput,

@@ -17,6 +17,11 @@ const params = IdParams('mhk')
 const config = { role: 'ADMIN' } as const
 const currentHook = recordById(MailHook, { lock: lockMailHook, read: readMailHook })
 
+const createDescription =
+  'Enter `url` at the provider. Its bounces and complaints then count for this workspace alone, so create a hook ' +
+  'here only if the account of the provider sends for no other workspace. The operator creates the hooks of an ' +
+  'account that sends for several, with `rapport mail-hook create`. A workspace has at most 20 mail hooks.'
+
 export const mailHookRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/mail-hooks',
@@ -26,8 +31,7 @@ export const mailHookRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'mailHooks.create',
         summary: 'Create a mail hook',
-        description:
-          'Enter `url` at the provider. Its bounces and complaints then count for this workspace alone, so create a hook here only if the account of the provider sends for no other workspace. The operator creates the hooks of an account that sends for several, with `rapport mail-hook create`. A workspace has at most 20 mail hooks.',
+        description: createDescription,
         body: MailHookInput,
         response: { 201: MailHook },
       },

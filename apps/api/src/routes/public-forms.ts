@@ -14,6 +14,13 @@ import { IdParams, PublicQuery } from './shapes.ts'
 const params = IdParams('frm')
 const NotModified = z.null().describe('Not modified')
 
+const submitFormDescription =
+  `\`values\` maps field ids to values. The \`path\` of each of the \`issues\` is a field id. With ` +
+  `\`Idempotency-Key\`, repeated requests with the same values make one submission. With \`If-Match\` and the ` +
+  `form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this ` +
+  `name that visitors cannot see; a submission that fills it in is counted and dropped. The errors of the values ` +
+  `are in the language of the visitor, or in that of the form, and a contact without a locale gets it.`
+
 /** The public routes for forms on any site. They require no credential. */
 export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod<ConstantTime> {
   return async (app, timings) => {
@@ -47,7 +54,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           tags: ['Forms'],
           operationId: 'public.submitForm',
           summary: 'Submit a form',
-          description: `\`values\` maps field ids to values. The \`path\` of each of the \`issues\` is a field id. With \`Idempotency-Key\`, repeated requests with the same values make one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped. The errors of the values are in the language of the visitor, or in that of the form, and a contact without a locale gets it.`,
+          description: submitFormDescription,
           params,
           querystring: PageQuery,
           body: SubmitInput,

@@ -37,6 +37,17 @@ const currentInvite = recordById(Invite, { lock: lockInvite, read: readInvite })
 /** Every change of a member locks the workspace first. */
 const currentMember = recordById(Member, { lock: lockWorkspace, read: readMember })
 
+const inviteLimits =
+  'An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, ' +
+  'also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More ' +
+  'requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner ' +
+  'has verified theirs.'
+const createDescription =
+  'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a ' +
+  `member. ${inviteLimits}`
+const resendDescription =
+  'Emails a new link that expires after 7 days; the previous link is invalid immediately. ' + inviteLimits
+
 export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/workspace',
@@ -114,8 +125,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'invites.create',
         summary: 'Create an invite',
-        description:
-          'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.',
+        description: createDescription,
         body: InviteInput,
         response: { 201: Invite },
       },
@@ -167,8 +177,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'invites.resend',
         summary: 'Resend an invite',
-        description:
-          'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.',
+        description: resendDescription,
         params: inviteParams,
         body: EmptyBody,
         response: { 202: Invite },

@@ -35,6 +35,16 @@ test('every PATCH, PUT and DELETE is ifMatch(…), except of records without an 
   expect(routes.length).toBeGreaterThan(80)
 })
 
+test('a description of more than 300 characters is a constant beside its route', () => {
+  const literal = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/.source
+  const description = new RegExp(`\\bdescription:\\s*((?:${literal})(?:\\s*\\+\\s*(?:${literal}))*)`, 'g')
+  const found = sourceFiles
+    .filter(({ path, isTest }) => /^apps\/api\/src\/(routes|pages|mcp)\//.test(path) && !isTest)
+    .flatMap(({ code }) => [...code.matchAll(description)].map(([, text = '']) => text))
+  expect(found.length).toBeGreaterThan(100)
+  expect(found.filter((text) => text.replaceAll(/['"`]\s*\+\s*['"`]/g, '').length > 302)).toEqual([])
+})
+
 test('no hook replaces the handler of a route', () => {
   const code = sourceFiles.filter(({ path }) => path.startsWith('apps/api/src/')).map(({ code }) => code)
   expect(code.filter((text) => /\broute\.handler\s*=[^=]/.test(text))).toEqual([])
