@@ -61,7 +61,9 @@ export const doctor = defineCommand({
       .string()
       .refine(isDnsServer, 'must be an IP address, optionally with a port')
       .optional()
-      .meta(option('<address>', 'Name server to query for the records of domains, such as a public one')),
+      .meta(
+        option('<address>', 'Name server for the records of domains (default: DNS_SERVER, or that of the machine)'),
+      ),
     json: jsonFlag('Prints the findings as JSON'),
   }),
   notes: [

@@ -16,7 +16,9 @@ export const emailSend = defineCommand({
     data: z
       .array(z.string())
       .default([])
-      .meta(option('<data>', 'Values for the template: name=text, or name:=json for what is no text')),
+      .meta(
+        option('<data>', 'Values for the template: name=text, or name:=json for what is no text, such as total:=12.5'),
+      ),
     'data-file': z
       .string()
       .optional()

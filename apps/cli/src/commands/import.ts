@@ -37,12 +37,19 @@ const options = z.strictObject({
     .boolean()
     .default(false)
     .meta(flag('States that all contacts in the file agreed to receive emails of the list')),
-  status: status.meta(option('<status>', 'The status of all rows, in addition to that of each row')),
+  status: status.meta(
+    option(
+      '<status>',
+      'Of all rows, in addition to that of each: CONFIRMED, PENDING, NONE, UNSUBSCRIBED, OPTED_OUT, MANUAL, BOUNCED or COMPLAINED',
+    ),
+  ),
   columns: z
     .string()
     .refine((text) => columns.safeParse(text).success, 'must be JSON such as {"Mail":"email","Notes":null}')
     .optional()
-    .meta(option('<json>', 'Maps headers to properties; null leaves a column out')),
+    .meta(
+      option('<json>', 'Maps headers to properties, such as {"Mail":"email","Notes":null}; null leaves a column out'),
+    ),
   'ignore-unknown': z.boolean().default(false).meta(flag('Leaves columns out that are not known, instead of failing')),
   'create-companies': z
     .boolean()

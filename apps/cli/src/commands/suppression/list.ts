@@ -8,9 +8,15 @@ import { formatCount, formatTable } from '../../terminal.ts'
 export const suppressionList = defineCommand({
   options: z.strictObject({
     email: z.string().optional().meta(option('<address>', 'Only suppressions of this address')),
-    reason: SuppressionQuery.shape.reason.meta(option('<reason>', 'Only those with this reason')),
-    source: SuppressionQuery.shape.source.meta(option('<source>', 'Only those from this source')),
-    list: SuppressionQuery.shape.listId.meta(option('<list>', 'Only those of this list; any: of every list too')),
+    reason: SuppressionQuery.shape.reason.meta(
+      option('<reason>', 'Only those with this reason: COMPLAINED, OPTED_OUT, BOUNCED or MANUAL'),
+    ),
+    source: SuppressionQuery.shape.source.meta(
+      option('<source>', 'Only those from this source: MAIL_EVENT, LINK, API or IMPORT'),
+    ),
+    list: SuppressionQuery.shape.listId.meta(
+      option('<list>', 'Only those of this list; any: of every list too (default: those for all lists)'),
+    ),
     json: jsonFlag('Prints the suppressions with all their fields as JSON'),
     ...apiOptions,
   }),
