@@ -37,7 +37,7 @@ export async function startEmbeddedPostgres(options: {
   await mkdir(directory, { recursive: true })
   const cluster = await openCluster(join(directory, 'data'), options)
   await stopOrphanedServer(cluster)
-  const password = await requirePasswords(cluster)
+  const password = await requirePasswords(cluster, options)
   const port = await startServer(cluster, options)
   let stopping: Promise<void> | undefined
   return {
