@@ -2,7 +2,8 @@ import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { isFullRun } from '@rapport/testing/runs.ts'
 import { startStack } from '../stack.ts'
-import { type Attack, attackAvailability, describeAttack, startSilentNameServer } from './availability.ts'
+import { startSilentNameServer } from '@rapport/testing/network/hostile-parties.ts'
+import { type Attack, attackAvailability, describeAttack } from './availability.ts'
 
 const timeout = 600_000
 // At the gate, a machine that is busy refuses requests by itself.

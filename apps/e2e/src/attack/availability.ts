@@ -3,10 +3,9 @@
  * bounces, eight sign-ups, and forty messages of a mail provider. What another workspace notices is measured beside a
  * quiet time.
  */
-import { createSocket } from 'node:dgram'
 import { setTimeout as pause } from 'node:timers/promises'
-import { providerSecrets, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
-import { openSmtpConversation } from '@rapport/testing/network/smtp-conversation.ts'
+import { providerSecrets } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { composeLargeMessage, sendHostileMails } from '@rapport/testing/network/hostile-parties.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Stack } from '../stack.ts'
 import { newsletterHtml } from './people.ts'
@@ -22,13 +21,6 @@ export interface Attack {
 }
 
 const recipients = 100
-
-/** A name server that responds to nothing. */
-export async function startSilentNameServer() {
-  const socket = createSocket('udp4')
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
-  return { address: `127.0.0.1:${socket.address().port}`, close: () => socket.close() }
-}
 
 interface Options {
   bouncePort: number
@@ -109,27 +101,12 @@ async function createCampaigns({ api }: Stack, key: string): Promise<() => Promi
   }
 }
 
-/** Three connections send one hostile mail after the other to return paths that the attacker has received. */
+/** To return paths that the attacker has received. */
 async function sendBounces(stack: Stack, port: number) {
   const { key } = await stack.api.createWorkspace()
   await (await createCampaigns(stack, key))()
   const paths = stack.inbox.mails.slice(-10).map(({ from }) => from)
-  const fill = (line: string) => line.repeat(Math.floor((504 * 1024) / line.length))
-  const head = 'From: MAILER-DAEMON@mx.example\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n'
-  const mails = [`${head}${fill('--b\r\n\r\n')}`, `${head}${`${'x'.repeat(24)}\r\n`.repeat(19_000)}`]
-  const send = async (mail: string) => {
-    const smtp = await openSmtpConversation(port)
-    for (const command of ['EHLO mx.example', 'MAIL FROM:<>', ...paths.map((path) => `RCPT TO:<${path}>`), 'DATA'])
-      await smtp.send(command)
-    await smtp.send(`${mail}\r\n.`)
-    smtp.close()
-  }
-  return (isOver: () => boolean) =>
-    Promise.all(
-      Array.from({ length: 3 }, async (_, at) => {
-        while (!isOver()) await send(mails[at % mails.length] ?? '')
-      }),
-    )
+  return (isOver: () => boolean) => sendHostileMails(port, paths, isOver)
 }
 
 /** Eight workspaces check a domain four times at once, each with an idempotency key. */
@@ -160,13 +137,8 @@ function sendMessages({ api }: Stack) {
     const body = { provider: 'sendgrid', secret: providerSecrets.sendgrid }
     const { id } = (await api.call<{ id: string }>('POST', '/mail-hooks', { key, body })).body
     const send = async (message: number) => {
-      const events = Array.from({ length: 8_000 }, (_, at) => ({
-        event: 'bounce',
-        email: `x${message}-${at}@example.com`,
-        status: '5.1.1',
-      }))
-      const { body: raw, headers } = signMessage.sendgrid(events)
-      await api.call('POST', `/mail-events/sendgrid/${id}`, { raw: Buffer.from(raw), headers })
+      const { body: raw, headers } = composeLargeMessage(message, (at) => `x${message}-${at}@example.com`)
+      await api.call('POST', `/mail-events/sendgrid/${id}`, { raw, headers })
     }
     await Promise.all(Array.from({ length: 40 }, (_, at) => send(at)))
   }
