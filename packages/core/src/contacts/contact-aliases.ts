@@ -2,8 +2,11 @@
  * Aliases map the ids of merged contacts to the remaining contact: links in older emails keep working, and the
  * remaining contact shows the events of all of them.
  */
-import { and, eq, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { givenIds } from '../db/given-ids.ts'
 import { contactAliases, contacts } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf } from '../db/statements/sql-types.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { Page } from '../request/paging.ts'
@@ -28,22 +31,48 @@ export function selectMergedIds(ctx: Ctx, contactId: ContactId): SQL {
     union all select ${contactAliases.id} from ${contactAliases} where ${pointTo(ctx, contactId)}`
 }
 
+export interface CurrentContact {
+  id: ContactId
+  email: string
+}
+
 /** Returns the contact, or the one into which it was merged, with its present address; undefined if it is deleted. */
-export async function findCurrentContact(
+export async function findCurrentContact(ctx: Ctx, id: ContactId): Promise<CurrentContact | undefined> {
+  return (await findCurrentContacts(ctx, [id])).get(id)
+}
+
+/** Like `findCurrentContact`, for several ids. Those of deleted contacts are absent. */
+export async function findCurrentContacts(
   ctx: Ctx,
-  id: ContactId,
-): Promise<{ id: ContactId; email: string } | undefined> {
-  const remaining = ctx.db
-    .select({ id: contactAliases.contactId })
+  ids: readonly ContactId[],
+): Promise<Map<ContactId, CurrentContact>> {
+  if (ids.length === 0) return new Map()
+  const rows = await selectCurrent(ctx.db, { workspaceId: ctx.workspaceId, ids: [...new Set(ids)] })
+  return new Map(rows.map(({ givenId, ...contact }) => [givenId, contact]))
+}
+
+// One condition on the id of the contact: with `or`, PostgreSQL reads all contacts of the workspace.
+const selectCurrent = namedStatement('find current contacts', {
+  params: { workspaceId: contacts.workspaceId, ids: arrayOf(contacts.id) },
+  columns: { givenId: contacts.id, id: contacts.id, email: contacts.email },
+  sql: ({ workspaceId, ids }) => sql`
+    select given.id as given_id, c.id, c.email
+    from ${givenIds(ids)}
+    left join contact_aliases a on a.workspace_id = ${workspaceId} and a.id = given.id
+    join contacts c on c.workspace_id = ${workspaceId} and c.id = coalesce(a.contact_id, given.id)`,
+})
+
+/** The ids of contacts and of all contacts that were merged into them, each with the id of the remaining contact. */
+export async function findMergedIds(ctx: Ctx, contactIds: readonly ContactId[]): Promise<Map<ContactId, ContactId>> {
+  const { id, contactId, workspaceId } = contactAliases
+  const aliases = await ctx.db
+    .select({ id, contactId })
     .from(contactAliases)
-    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
-  // One id: with `or`, PostgreSQL reads all contacts of the workspace.
-  const current = sql`coalesce((${remaining}), ${uuidOf(id)}::uuid)`
-  const [contact] = await ctx.db
-    .select({ id: contacts.id, email: contacts.email })
-    .from(contacts)
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, current)))
-  return contact
+    .where(and(eq(workspaceId, ctx.workspaceId), inArray(contactId, [...contactIds])))
+  return new Map([
+    ...contactIds.map((id) => [id, id] as const),
+    ...aliases.map(({ id, contactId }) => [id, contactId] as const),
+  ])
 }
 
 /** Lists the ids of all contacts that were merged into a contact, in one page. */

@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
-import { timestamptz } from '../db/statements/sql-types.ts'
+import { arrayOf, timestamptz } from '../db/statements/sql-types.ts'
 import type { Owner, OwnerParams } from '../events/insert-with-events.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
@@ -14,6 +14,11 @@ import { type Timestamp, timestampNow } from '../kernel/validation.ts'
  */
 export async function touchLastActivity(ctx: Ctx, contactId: ContactId, at = timestampNow()): Promise<boolean> {
   return (await touchContact(ctx.db, { workspaceId: ctx.workspaceId, contactId, activityAt: at })) > 0
+}
+
+/** Like `touchLastActivity`, for contacts that the transaction has locked. */
+export async function touchLockedContacts(ctx: Ctx, ids: readonly ContactId[], at = timestampNow()): Promise<void> {
+  if (ids.length > 0) await touchContacts(ctx.db, { workspaceId: ctx.workspaceId, ids, activityAt: at })
 }
 
 /** The assignments that move a contact `c` forward to the moment of an activity. */
@@ -29,6 +34,12 @@ export const touchContactSql = ({
   activityAt,
 }: Record<keyof typeof touchParams, SQL>): SQL => sql`
   update contacts c set ${touchAssignments(activityAt)} where c.workspace_id = ${workspaceId} and c.id = ${contactId}`
+
+const touchContacts = namedStatement('touch contacts', {
+  params: { workspaceId: contacts.workspaceId, ids: arrayOf(contacts.id), activityAt: timestamptz },
+  sql: ({ workspaceId, ids, activityAt }) => sql`
+    update contacts c set ${touchAssignments(activityAt)} where c.workspace_id = ${workspaceId} and c.id = any(${ids})`,
+})
 
 const touchContact = namedStatement('touch a contact', { isPrepared: true, params: touchParams, sql: touchContactSql })
 

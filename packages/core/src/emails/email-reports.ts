@@ -2,11 +2,12 @@
 import { and, eq, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm'
 import type { z } from 'zod'
 import { emails } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, nullable, text, timestamptz } from '../db/statements/sql-types.ts'
 import { type ContactId, type EmailId, Id, type TemplateId } from '../kernel/ids.ts'
 import { type Timestamp, timestampNow } from '../kernel/validation.ts'
 import type { Bounce } from '../mail/bounces/classify-bounce.ts'
-import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
-import { byId } from '../request/by-id.ts'
+import { lastBounces } from '../mail/bounces/last-bounces.ts'
 import type { Ctx } from '../request/context.ts'
 
 /** `contactId` is null after the erasure of the contact. */
@@ -17,24 +18,28 @@ export interface ReportedEmail {
 
 const reported = { id: emails.id, contactId: emails.contactId }
 
-export async function findEmail(ctx: Ctx, id: EmailId): Promise<ReportedEmail | undefined> {
-  const [email] = await ctx.db
-    .select(reported)
-    .from(emails)
-    .where(byId(emails, ctx, id))
-  return email
+export async function findEmails(ctx: Ctx, ids: readonly EmailId[]): Promise<Map<EmailId, ReportedEmail>> {
+  if (ids.length === 0) return new Map()
+  const rows = await ctx.db.select(reported).from(emails).where(areEmails(ctx, ids))
+  return new Map(rows.map((email) => [email.id, email]))
 }
 
-/** Finds an email by the id that the mail server gave it. */
-export async function findEmailByProviderId(ctx: Ctx, id: string): Promise<ReportedEmail | undefined> {
-  const hasHash = eq(emails.providerMessageHash, hashProviderMessageId(id))
-  const [email] = await ctx.db
-    .select(reported)
+/** Finds emails by the hashes of the ids that the mail server gave them. */
+export async function findEmailsByProviderIds(
+  ctx: Ctx,
+  hashes: readonly string[],
+): Promise<Map<string | null, ReportedEmail>> {
+  if (hashes.length === 0) return new Map()
+  const { providerMessageHash: hash } = emails
+  const rows = await ctx.db
+    .select({ hash, ...reported })
     .from(emails)
-    .where(and(eq(emails.workspaceId, ctx.workspaceId), hasHash))
-    .limit(1)
-  return email
+    .where(and(eq(emails.workspaceId, ctx.workspaceId), inArray(hash, [...hashes])))
+  return new Map(rows.map(({ hash, ...email }) => [hash, email]))
 }
+
+const areEmails = (ctx: Ctx, ids: readonly EmailId[]) =>
+  and(eq(emails.workspaceId, ctx.workspaceId), inArray(emails.id, [...ids]))
 
 const EmailIdSchema: z.ZodType<EmailId, string> = Id('mai')
 const messageIdPattern = /^<?(mai_\w{26})@[^@<>\s]+>?$/
@@ -43,59 +48,77 @@ const messageIdPattern = /^<?(mai_\w{26})@[^@<>\s]+>?$/
 export const parseEmailMessageId = (text: string): EmailId | undefined =>
   EmailIdSchema.safeParse(messageIdPattern.exec(text)?.[1]).data
 
+/** Records complaints. Returns the templates whose rates have changed. */
+export async function recordEmailComplaints(ctx: Ctx, ids: readonly EmailId[]): Promise<TemplateId[]> {
+  if (ids.length === 0) return []
+  const changed = await ctx.db
+    .update(emails)
+    .set({ complainedAt: timestampNow() })
+    .where(and(areEmails(ctx, ids), isNull(emails.complainedAt)))
+    .returning({ templateId: emails.templateId })
+  return changed.map(({ templateId }) => templateId)
+}
+
 /**
- * Records a bounce or a complaint. A HARD bounce replaces an earlier one, and stays. Returns the template, whose rates
- * have changed.
+ * Records the class and code of a bounce of each email. A HARD bounce replaces an earlier one, and stays. Returns the
+ * templates whose rates have changed.
  */
-export async function recordEmailReport(
+export async function recordEmailBounces(
   ctx: Ctx,
-  id: EmailId,
-  report: Bounce | 'COMPLAINT',
-): Promise<TemplateId | undefined> {
-  const now = timestampNow()
-  const isEmail = byId(emails, ctx, id)
-  const [changed] =
-    report === 'COMPLAINT'
-      ? await ctx.db
-          .update(emails)
-          .set({ complainedAt: now })
-          .where(and(isEmail, isNull(emails.complainedAt)))
-          .returning({ templateId: emails.templateId })
-      : await ctx.db
-          .update(emails)
-          .set({
-            bounceClass: report.class,
-            bounceCode: report.code,
-            bouncedAt: sql`coalesce(${emails.bouncedAt}, ${sql.param(now, emails.bouncedAt)})`,
-          })
-          .where(and(isEmail, sql`${emails.bounceClass} is distinct from 'HARD'`))
-          .returning({ templateId: emails.templateId })
-  return changed?.templateId
+  bounces: readonly { id: EmailId; bounce: Bounce }[],
+): Promise<TemplateId[]> {
+  const rows = lastBounces(bounces, ({ id }) => id)
+  if (rows.length === 0) return []
+  const changed = await updateBounces(ctx.db, {
+    workspaceId: ctx.workspaceId,
+    ids: rows.map(({ id }) => id),
+    classes: rows.map(({ bounce }) => bounce.class),
+    codes: rows.map(({ bounce }) => bounce.code),
+    now: timestampNow(),
+  })
+  return changed.map(({ templateId }) => templateId)
 }
 
-/** When an email was accepted, for the count of SOFT bounces. */
-export async function findEmailedAt(ctx: Ctx, id: EmailId): Promise<Timestamp | undefined> {
-  const [email] = await ctx.db
-    .select({ createdAt: emails.createdAt })
-    .from(emails)
-    .where(byId(emails, ctx, id))
-  return email?.createdAt
+const updateBounces = namedStatement('record bounces of emails', {
+  params: {
+    workspaceId: emails.workspaceId,
+    ids: arrayOf(emails.id),
+    classes: arrayOf(text),
+    codes: arrayOf(nullable(text)),
+    now: timestamptz,
+  },
+  columns: { templateId: emails.templateId },
+  sql: ({ workspaceId, ids, classes, codes, now }) => sql`
+    update emails e set bounce_class = given.class, bounce_code = given.code, bounced_at = coalesce(e.bounced_at, ${now})
+    from unnest(${ids}, ${classes}, ${codes}) as given (id, class, code)
+    where e.workspace_id = ${workspaceId} and e.id = given.id and e.bounce_class is distinct from 'HARD'
+    returning e.template_id`,
+})
+
+/** When emails were accepted, for the count of SOFT bounces. */
+export async function findEmailedAt(ctx: Ctx, ids: readonly EmailId[]): Promise<Map<EmailId, Timestamp>> {
+  if (ids.length === 0) return new Map()
+  const { id, createdAt } = emails
+  const rows = await ctx.db.select({ id, createdAt }).from(emails).where(areEmails(ctx, ids))
+  return new Map(rows.map((email) => [email.id, email.createdAt]))
 }
 
-/** When emails from templates were sent to a contact. */
-export async function listEmailedAt(ctx: Ctx, contactId: ContactId): Promise<Timestamp[]> {
+/** When emails from templates were sent to contacts, by contact. */
+export async function listEmailedAt(ctx: Ctx, contactIds: readonly ContactId[]): Promise<Map<ContactId, Timestamp[]>> {
+  const { contactId, createdAt } = emails
   const rows = await ctx.db
-    .select({ createdAt: emails.createdAt })
+    .select({ contactId, createdAt })
     .from(emails)
     .where(
       and(
         eq(emails.workspaceId, ctx.workspaceId),
-        eq(emails.contactId, contactId),
+        inArray(contactId, [...contactIds]),
         or(
           inArray(emails.status, ['PENDING', 'SENT']),
           and(eq(emails.status, 'FAILED'), isNotNull(emails.bounceClass)),
         ),
       ),
     )
-  return rows.map(({ createdAt }) => createdAt)
+  const byContact = Map.groupBy(rows, (row) => row.contactId)
+  return new Map([...byContact].flatMap(([id, of]) => (id ? [[id, of.map((email) => email.createdAt)] as const] : [])))
 }

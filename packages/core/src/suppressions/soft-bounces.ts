@@ -7,7 +7,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { softBounces } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
-import { hashEmail, hashEmailWithAllKeys } from '../consent/hash-email.ts'
+import { emailKeyOf, hashEmail, hashEmails } from '../consent/hash-email.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 
 const dayMs = 86_400_000
@@ -16,21 +16,33 @@ export const minBounces = 3
 const lastMails = 5
 const minSpanMs = 7 * dayMs
 
-/** Records that the mail sent at this moment had a SOFT bounce. Returns the moments of all such mails to the address. */
-export async function recordSoftBounce(
+/**
+ * Records that mails sent at these moments had a SOFT bounce. Returns the moments of all such mails to the addresses, by
+ * `emailKeyOf`.
+ */
+export async function recordSoftBounces(
   ctx: Ctx,
-  { email, mailedAt }: { email: string; mailedAt: Timestamp },
-): Promise<Timestamp[]> {
-  await ctx.db
-    .insert(softBounces)
-    .values({ workspaceId: ctx.workspaceId, emailHash: hashEmail(ctx, email), mailedAt })
-    .onConflictDoNothing()
+  bounces: readonly { email: string; mailedAt: Timestamp }[],
+): Promise<Map<string, Timestamp[]>> {
+  if (bounces.length === 0) return new Map()
+  const { workspaceId } = ctx
+  const added = bounces.map(({ email, mailedAt }) => ({ workspaceId, emailHash: hashEmail(ctx, email), mailedAt }))
+  const inOneOrder = added.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
+  await ctx.db.insert(softBounces).values(inOneOrder).onConflictDoNothing()
+  const emailOf = hashEmails(
+    ctx,
+    bounces.map(({ email }) => emailKeyOf(email)),
+  )
+  const { emailHash, mailedAt } = softBounces
   const rows = await ctx.db
-    .select({ mailedAt: softBounces.mailedAt })
+    .select({ emailHash, mailedAt })
     .from(softBounces)
-    .where(isOf(ctx, hashEmailWithAllKeys(ctx, email)))
-  return rows.map((row) => row.mailedAt)
+    .where(isOf(ctx, [...emailOf.keys()]))
+  const byEmail = Map.groupBy(rows, (row) => emailOf.get(row.emailHash) ?? '')
+  return new Map([...byEmail].map(([email, of]) => [email, of.map((row) => row.mailedAt)]))
 }
+
+const keyOf = ({ emailHash, mailedAt }: { emailHash: string; mailedAt: Timestamp }) => `${emailHash} ${mailedAt}`
 
 /** Decides by the moments of the mails to an address, and of those that had a SOFT bounce. */
 export function isUndeliverable(bounced: readonly Timestamp[], mails: readonly Timestamp[]): boolean {

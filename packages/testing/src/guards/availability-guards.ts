@@ -60,9 +60,17 @@ export const availabilityGuards: readonly TestedGuard[] = [
   {
     promise: 'availability',
     name: 'each event of a message takes a transaction',
-    file: `${hooks}/record-unknown-addresses.ts`,
-    search: 'const unknown = await findUnknown(ctx, reports)',
-    replacement: 'const unknown = (await findUnknown(ctx, reports)).slice(0, 0)',
+    file: `${hooks}/receive-hook-message.ts`,
+    search: 'Math.min(chunkSize, ',
+    replacement: 'Math.min(1, ',
+    tests: byHook,
+  },
+  {
+    promise: 'availability',
+    name: 'a transaction ends any number of subscriptions',
+    file: `${hooks}/receive-hook-message.ts`,
+    search: 'const maxSubscriptions = 10_000',
+    replacement: 'const maxSubscriptions = Infinity',
     tests: byHook,
   },
   {

@@ -2,7 +2,7 @@ import type { TestedGuard } from './tested-guard.ts'
 
 const core = 'packages/core/src'
 const events = `${core}/operations/mail/mail-events.ts`
-const reported = `${core}/operations/mail/find-reported-mail.ts`
+const reported = `${core}/operations/mail/find-reported-mails.ts`
 const classes = `${core}/mail/bounces/classify-bounce.ts`
 const soft = `${core}/suppressions/soft-bounces.ts`
 const rates = `${core}/campaigns/find-rate-problem.ts`
@@ -17,8 +17,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a repeated report counts again',
     promise: 'events',
     file: events,
-    search: 'if (mail.isErased || !isNew) return',
-    replacement: 'if (mail.isErased) return',
+    search: 'const counted = added.filter(({ mail }) => !mail.isErased)',
+    replacement: 'const counted = reported.filter(({ mail }) => !mail.isErased)',
     tests: [...byToken, ...byClient],
   },
   {
@@ -49,16 +49,16 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a member of a list suppresses the address of the list',
     promise: 'consent',
     file: reported,
-    search: 'return report.isOfOtherAddress ? { ...mail, address: null } : mail',
-    replacement: 'return report.isOfOtherAddress ? mail : mail',
+    search: 'if (report.isOfOtherAddress) return null',
+    replacement: 'if (report.isOfOtherAddress && !token) return null',
     tests: ['apps/worker/src/bounces/bounce-listener.int.test.ts'],
   },
   {
     name: 'a bounce suppresses the present address, whichever the email was sent to',
     promise: 'consent',
     file: reported,
-    search: 'const named = [person.contact?.email, email].find((one) => one && token.isAddress(one))',
-    replacement: 'const named = person.contact?.email ?? [email].find((one) => one && token.isAddress(one))',
+    search: 'const named = [mail.contact?.email, sentTo, report.email].find(',
+    replacement: 'const named = mail.contact?.email ?? [sentTo, report.email].find(',
     tests: byToken,
   },
   {
@@ -73,8 +73,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a bounce of an erased person emits an event',
     promise: 'consent',
     file: events,
-    search: 'if (mail.isErased || !isNew) return',
-    replacement: 'if (!isNew) return',
+    search: 'const counted = added.filter(({ mail }) => !mail.isErased)',
+    replacement: 'const counted = added.filter(({ mail }) => mail !== undefined)',
     tests: byToken,
   },
   {
@@ -105,9 +105,9 @@ export const bounceGuards: readonly TestedGuard[] = [
   {
     name: 'a SOFT bounce replaces a HARD one of the same email',
     promise: 'campaigns',
-    file: `${core}/campaigns/engagement.ts`,
-    search: "sql`${campaignRecipients.bounceClass} is distinct from 'HARD'`",
-    replacement: 'sql`${campaignRecipients.bounceClass} is null or true`',
+    file: `${core}/campaigns/recipient-reports.ts`,
+    search: "r.bounce_class is distinct from 'HARD'",
+    replacement: 'true',
     tests: byToken,
   },
   {

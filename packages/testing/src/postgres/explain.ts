@@ -13,7 +13,7 @@ export async function explainSelects(
   work: (ctx: Ctx) => Promise<unknown>,
 ): Promise<string[]> {
   const statements = await recordStatements(database, ctx, work)
-  const selects = statements.filter(({ text }) => new RegExp(`from "?${table}\\b`).test(text))
+  const selects = statements.filter(({ text }) => new RegExp(`(from|join) "?${table}\\b`).test(text))
   if (selects.length === 0) throw new Error(`There was no SELECT from ${table}`)
   const plans = selects.map(({ text, values }) =>
     database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values),

@@ -1,9 +1,10 @@
 import { and, between, eq, inArray } from 'drizzle-orm'
 import { parseMessageId } from '../../campaigns/engagement.ts'
+import type { Db } from '../../db/client.ts'
 import { campaignRecipients, campaigns, emails, mails, workspaces } from '../../db/schema/index.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
-import { openRecipientToken } from '../../mail/bounces/recipient-token.ts'
+import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
 import type { BaseCtx } from '../../request/context.ts'
 import type { MailReport } from './mail-report.ts'
 
@@ -23,9 +24,10 @@ export async function listReportedWorkspaces(
 ): Promise<(WorkspaceId | undefined)[]> {
   const [byProviderId, byMessageId] = [await listByProviderId(base, reports), await listByMessageId(base, reports)]
   const found: (WorkspaceId | undefined)[] = []
+  const byToken = memoizeTokens(base)
   for (const { recipientToken: token, providerMessageId, messageId } of reports) {
     const known = byProviderId.get(providerMessageId) ?? byMessageId.get(messageId)
-    found.push(token === null ? known : await findByToken(base, token))
+    found.push(token === null ? known : await byToken(token))
   }
   return found
 }
@@ -74,21 +76,36 @@ function mapValues<Value, Mapped>(
   return new Map(changed.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])))
 }
 
-/** A token has the start of the id of its workspace. Of several, the one with the recipient. */
-async function findByToken({ db, settings }: BaseCtx, text: string): Promise<WorkspaceId | undefined> {
-  const token = openRecipientToken(settings.keys, text)
-  if (!token) return undefined
-  const { first, last } = token.workspaces
+/** A token has the start of the id of its workspace, which is read once. Of several, the one with the recipient. */
+function memoizeTokens({ db, settings }: BaseCtx): (text: string) => Promise<WorkspaceId | undefined> {
+  const known = new Map<WorkspaceId, WorkspaceId[]>()
+  return async (text) => {
+    const token = openRecipientToken(settings.keys, text)
+    if (!token) return undefined
+    const { first, last } = token.workspaces
+    const ids = known.get(first) ?? (await listWorkspaces(db, first, last))
+    known.set(first, ids)
+    return ids.length <= 1 ? ids[0] : findOfSeveral(db, token, ids)
+  }
+}
+
+async function listWorkspaces(db: Db, first: WorkspaceId, last: WorkspaceId): Promise<WorkspaceId[]> {
+  const { id } = workspaces
   const rows = await db
-    .select({ id: workspaces.id })
+    .select({ id })
     .from(workspaces)
-    .where(between(workspaces.id, first, last))
-  const ids = rows.map(({ id }) => id)
-  if (ids.length <= 1) return ids[0]
-  const { subject } = token
+    .where(between(id, first, last))
+  return rows.map((row) => row.id)
+}
+
+async function findOfSeveral(
+  db: Db,
+  { subject }: RecipientToken,
+  ids: readonly WorkspaceId[],
+): Promise<WorkspaceId | undefined> {
   if ('contactId' in subject) {
     const { workspaceId, contactId } = campaignRecipients
-    const isRecipient = and(inArray(workspaceId, ids), eq(contactId, subject.contactId))
+    const isRecipient = and(inArray(workspaceId, [...ids]), eq(contactId, subject.contactId))
     const [row] = await db.select({ workspaceId }).from(campaignRecipients).where(isRecipient).limit(1)
     return row?.workspaceId
   }
@@ -96,6 +113,6 @@ async function findByToken({ db, settings }: BaseCtx, text: string): Promise<Wor
   const [row] = await db
     .select({ workspaceId: table.workspaceId })
     .from(table)
-    .where(and(inArray(table.workspaceId, ids), eq(table.id, id)))
+    .where(and(inArray(table.workspaceId, [...ids]), eq(table.id, id)))
   return row?.workspaceId
 }

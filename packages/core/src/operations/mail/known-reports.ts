@@ -5,13 +5,8 @@ import type { Db } from '../../db/client.ts'
 import { mailReports } from '../../db/schema/index.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
-import type { ReportedMail } from './find-reported-mail.ts'
+import type { Reported } from './find-reported-mails.ts'
 import type { MailReport } from './mail-report.ts'
-
-interface Reported {
-  report: MailReport
-  mail: Pick<ReportedMail, 'address' | 'recipient' | 'emailId' | 'mailId'>
-}
 
 /**
  * Adds the reports that are new. Returns for each whether it is. The unique key ensures that only one of several concurrent

@@ -1,9 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { createTestContact, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { createTestContact, createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { expect, test } from 'vitest'
+import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { type MailHookId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -32,6 +34,9 @@ const receive = (hookId: MailHookId, events: object[], { closed, on = ctx }: { c
 const count = async (hookId: MailHookId, events: object[]) =>
   (await recordStatements(database, ctx, (on) => receive(hookId, events, { on }))).length
 const bounced = { event: 'bounce', type: 'bounce', status: '5.1.1' }
+const soft = { event: 'bounce', type: 'bounce', status: '4.2.2' }
+const complained = { event: 'spamreport' }
+const unsubscribed = { event: 'unsubscribe', sg_event_id: 'one' }
 const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
 const reasonsOf = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)
 
@@ -43,6 +48,39 @@ test('a message of 1,200 events takes a few statements for each 500', async () =
   expect(many).toBeLessThan(3 * few + 10)
   expect(await listBounces()).toHaveLength(1_600)
   expect(await reasonsOf('unknown-1199@example.com')).toEqual(['BOUNCED'])
+})
+
+test('a message about 600 recipients takes a few statements for each 500', async () => {
+  const { id, batches } = await startTestCampaign(ctx, 700)
+  for (const uuid of batches) {
+    const batch = await claimTestBatch(ctx, uuid, await createTestWorker(database.db))
+    await sendTestBatch(ctx, batch, { providerPrefix: 'sg' })
+  }
+  const hook = await createMailHook(ctx, input)
+  const toEvent = (number: number, event: object) => ({
+    email: `person-${number}@example.com`,
+    sg_message_id: `sg-person-${number}.1`,
+    ...event,
+  })
+  const eventOf = (number: number) => toEvent(number, [bounced, soft, complained, unsubscribed][number % 4] ?? {})
+  const from = (first: number, length: number) => Array.from({ length }, (_, at) => eventOf(first + at))
+  const few = await count(hook.id, from(1, 100))
+  const many = await count(hook.id, from(101, 600))
+  expect(few).toBeLessThan(60)
+  expect(many).toBeLessThan(2 * few + 10)
+  expect(await readStats(ctx, id)).toMatchObject({ bounced: 175, complained: 175, unsubscribed: 175 })
+  expect(await count(hook.id, from(101, 400))).toBeLessThan(20)
+})
+
+test('with many lists, fewer contacts change in a transaction', async () => {
+  await database.pool.query(
+    `insert into lists (workspace_id, id, name, created_at, updated_at)
+      select $1, gen_random_uuid(), 'List ' || n, now(), now() from generate_series(1, 1000) n`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  const hook = await createMailHook(ctx, input)
+  const statements = await recordStatements(database, ctx, (on) => receive(hook.id, eventsOf(30, bounced), { on }))
+  expect(statements.filter(({ text }) => /^begin/i.test(text))).toHaveLength(3)
 })
 
 test('a repeated message changes nothing, and equal events count once', async () => {

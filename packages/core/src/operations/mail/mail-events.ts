@@ -1,171 +1,197 @@
 /** Bounces and spam complaints that mail providers report. */
-import {
-  findMailedAt,
-  listMailedAt,
-  recordBounce,
-  recordEngagement,
-  type RecipientKey,
-} from '../../campaigns/engagement.ts'
-import { findEmailedAt, listEmailedAt, recordEmailReport } from '../../emails/email-reports.ts'
+import { recordEngagements } from '../../campaigns/engagement.ts'
+import { recordBounces } from '../../campaigns/recipient-reports.ts'
+import { readRows } from '../../consent/consent-records.ts'
+import { hashEmail } from '../../consent/hash-email.ts'
+import type { CurrentContact } from '../../contacts/contact-aliases.ts'
+import { lockContactsByKeys } from '../../contacts/find-contact.ts'
+import { emailKey } from '../../contacts/identity/contact-keys.ts'
+import { touchLockedContacts } from '../../contacts/touch-last-activity.ts'
+import { recordEmailBounces, recordEmailComplaints } from '../../emails/email-reports.ts'
 import { pauseIfReported } from '../../emails/templates/pause-template.ts'
-import { findCurrentContact } from '../../contacts/contact-aliases.ts'
-import { findContactByEmail, lockContactsByKeys } from '../../contacts/find-contact.ts'
-import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
+import { emitMany } from '../../events/emit.ts'
+import { timestampNow } from '../../kernel/validation.ts'
+import { cleanDetail } from '../../mail/bounces/clean-text.ts'
 import type { Ctx } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
-import { emit } from '../../events/emit.ts'
-import type { CampaignId, ContactId, EmailId } from '../../kernel/ids.ts'
-import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
-import { readSuppressions } from '../../consent/consent-records.ts'
-import { isUndeliverable, minBounces, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
-import { cleanDetail } from '../../mail/bounces/clean-text.ts'
-import { findReportedMail, type ReportedMail } from './find-reported-mail.ts'
-import { mailBounced, mailComplained } from './mail-events.schema.ts'
+import { countSoftBounces } from './count-soft-bounces.ts'
+import { findReportedMails, type Reported, type ReportedMail } from './find-reported-mails.ts'
 import { addNewReports } from './known-reports.ts'
+import { mailBounced, mailComplained } from './mail-events.schema.ts'
 import type { MailReport } from './mail-report.ts'
 
-/**
- * Records a report. A complaint or a HARD bounce suppresses the address and unsubscribes it from every list of the
- * workspace; so does an opt-out, and a SOFT bounce of an address that is undeliverable by now. A complaint and an opt-out are what
- * the person said: they also hold for the present address of the recipient. The report counts in the statistics of its campaign. Reports come more
- * than once, also from a server and a provider about the same email: a repeated report is a no-op. Reports that name no
- * email count once a day, and SOFT bounces of these only once: they could all be of the same email.
- */
-export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
-  return inRounds(ctx, async (ctx) => {
-    const mail = await findReportedMail(ctx, report)
-    if (mail) await recordReport(ctx, report, mail)
-  })
+/** Like `reportMailEvents`, for one report. */
+export async function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
+  await reportMailEvents(ctx, [report])
 }
 
 /**
- * Records a report about a known email, in a transaction of `inRounds`. Of a deleted contact, only the suppression is
- * recorded.
+ * Records reports in one transaction. A complaint or a HARD bounce suppresses the address and unsubscribes it from every
+ * list of the workspace; so does an opt-out, and a SOFT bounce of an address that is undeliverable by now. A complaint and
+ * an opt-out are what the person said: they also hold for the present address of the recipient. A report counts in the
+ * statistics of its campaign. Reports come more than once, also from a server and a provider about the same email: a
+ * repeated report is a no-op. Reports that name no email count once a day, and SOFT bounces of these only once: they could
+ * all be of the same email.
  */
-export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedMail): Promise<void> {
-  const [isNew] = await addNewReports(ctx, [{ report, mail }])
-  const isComplaint = report.type === 'COMPLAINT'
-  const reason = reasonOf(report)
-  // A refusal happened just now, maybe after the bounce of the first one was lifted.
-  const isToSay = isNew || report.isRefusal || (await isSaidAgain(ctx, report, mail))
-  if (reason && isToSay) await suppressRecipient(ctx, mail, reason)
-  if (mail.isErased || !isNew) return
-  const contact = await findContact(ctx, mail)
-  if (contact && !(await touchLastActivity(ctx, contact.id))) throw changedBeforeLock
-  if (report.class === 'SOFT' && contact) await countSoftBounce(ctx, mail, contact)
-  if (mail.recipient) await recordOnRecipient(ctx, report, mail.recipient)
-  if (mail.emailId) await recordOnEmail(ctx, report, mail.emailId)
-  // An opt-out emits the events of the subscriptions that it ends.
-  if (report.type === 'OPT_OUT') return
-  const email = mail.address ?? (isComplaint ? contact?.email : undefined)
-  if (email === undefined) return
-  const { recipient, emailId } = mail
-  await emit(
-    ctx,
-    isComplaint ? mailComplained : mailBounced,
-    toEventData(report, { email, contactId: contact?.id, campaignId: recipient?.campaignId, emailId }),
-  )
+export async function reportMailEvents(ctx: Ctx, reports: readonly MailReport[]): Promise<void> {
+  await inRounds(ctx, async (ctx) => recordReports(ctx, await findReportedMails(ctx, reports)))
 }
 
-/** The data of `mail.bounced` and `mail.complained`. */
-export const toEventData = (
-  report: MailReport,
-  {
+/**
+ * Records reports about known emails, in a transaction of `inRounds`. The number of statements does not depend on that of
+ * the reports: a message of a provider has thousands. Of a deleted contact, only the suppression is recorded.
+ */
+export async function recordReports(ctx: Ctx, reported: readonly Reported[]): Promise<void> {
+  const areNew = await addNewReports(ctx, reported)
+  const [added, repeated] = [reported.filter((_, at) => areNew[at]), reported.filter((_, at) => !areNew[at])]
+  const saying = [...added, ...(await listSaidAgain(ctx, repeated))]
+  const findContact = await lockContactsOf(ctx, saying)
+  const counted = added.filter(({ mail }) => !mail.isErased)
+  const addressed = counted.map((one) => ({ ...one, contact: findContact(one.mail) }))
+  const undeliverable = await countSoftBounces(ctx, addressed)
+  const bounced = undeliverable.map((email) => ({ email, reason: 'BOUNCED' }) as const)
+  await suppressAddresses(ctx, [...saying.flatMap(toStatements), ...bounced])
+  await touchLockedContacts(ctx, [...new Set(addressed.flatMap(({ contact }) => contact?.id ?? []))])
+  await recordOnRecipients(ctx, counted)
+  await recordOnEmails(ctx, counted)
+  await emitReports(ctx, addressed)
+}
+
+interface AddressedReport extends Reported {
+  contact: CurrentContact | undefined
+}
+
+/** An opt-out emits the events of the subscriptions that it ends. */
+async function emitReports(ctx: Ctx, reported: readonly AddressedReport[]): Promise<void> {
+  for (const [type, definition] of [
+    ['BOUNCE', mailBounced],
+    ['COMPLAINT', mailComplained],
+  ] as const) {
+    const data = reported.filter(({ report }) => report.type === type).flatMap(toEventData)
+    if (data.length > 0) await emitMany(ctx, definition, data)
+  }
+}
+
+/** The data of `mail.bounced` and `mail.complained`. None if the address is not known. */
+function toEventData({ report, mail: { address, recipient, emailId }, contact }: AddressedReport) {
+  const email = address ?? (report.type === 'COMPLAINT' ? contact?.email : undefined)
+  if (email === undefined) return []
+  return {
     email,
-    contactId,
-    campaignId,
-    emailId,
-  }: {
-    email: string
-    contactId?: ContactId | undefined
-    campaignId?: CampaignId | undefined
-    emailId?: EmailId | undefined
-  },
-) => ({
-  email,
-  permanent: reasonOf(report) !== undefined,
-  class: report.class,
-  code: report.code,
-  detail: cleanDetail(report.detail),
-  messageId: report.messageId,
-  contactId: contactId ?? null,
-  campaignId: campaignId ?? null,
-  emailId: emailId ?? null,
-  reportedAt: timestampNow(),
-})
+    permanent: reasonOf(report) !== undefined,
+    class: report.class,
+    code: report.code,
+    detail: cleanDetail(report.detail),
+    messageId: report.messageId,
+    contactId: contact?.id ?? null,
+    campaignId: recipient?.campaignId ?? null,
+    emailId: emailId ?? null,
+    reportedAt: timestampNow(),
+  }
+}
 
-type ReportedReason = 'BOUNCED' | 'COMPLAINED' | 'OPTED_OUT'
+interface Statement {
+  email: string
+  reason: 'BOUNCED' | 'COMPLAINED' | 'OPTED_OUT'
+}
 
 /** Why a report suppresses the address. Undefined if it does not. */
-export function reasonOf({ type, class: kind }: MailReport): ReportedReason | undefined {
+function reasonOf({ type, class: kind }: MailReport): Statement['reason'] | undefined {
   if (type === 'COMPLAINT') return 'COMPLAINED'
   if (type === 'OPT_OUT') return 'OPTED_OUT'
   return kind === 'HARD' ? 'BOUNCED' : undefined
 }
 
-/** A complaint about a known email is said again only after the person has returned; any other moves the moment. */
-async function isSaidAgain(
-  ctx: Ctx,
-  report: MailReport,
-  { recipient, emailId, mailId, address, contact }: ReportedMail,
-) {
-  if (report.type !== 'COMPLAINT') return false
-  const isNamed = recipient ?? emailId ?? mailId ?? report.messageId ?? report.providerMessageId
-  const email = contact?.email ?? address
-  if (!isNamed || !email) return true
-  return !(await readSuppressions(ctx, { email })).some(({ reason }) => reason === 'COMPLAINED')
+/** What a report says about addresses: what the person said holds for the present address too. */
+function toStatements({ report, mail: { address, contact } }: Reported): Statement[] {
+  const reason = reasonOf(report)
+  const emails = [address, reason === 'BOUNCED' ? null : contact?.email].filter((email) => typeof email === 'string')
+  return reason ? emails.map((email) => ({ email, reason })) : []
 }
-
-/** The contact with the address, or else the recipient. Usually they are the same, and known. */
-async function findContact(ctx: Ctx, { address, contact }: ReportedMail): Promise<ReportedMail['contact']> {
-  if (address === null || isSameAddress(address, contact?.email)) return contact
-  return (await findContactByEmail(ctx, address)) ?? contact
-}
-
-const isSameAddress = (one: string, other: string | undefined) => one.toLowerCase() === other?.toLowerCase()
 
 /**
- * What the person said holds for the address that the recipient has when it is locked, also if it moved or was merged
- * meanwhile.
+ * The repeated reports that suppress again. A refusal happened just now, maybe after the bounce of the first one was
+ * lifted. A complaint about a known email is said again only after the person has returned; any other moves the moment.
  */
-async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: ReportedReason) {
-  const emails = [address, reason === 'BOUNCED' ? null : contact?.email].filter((email) => typeof email === 'string')
-  const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
-  // All contacts before any address: `recordReport` changes the recipient, which may have another one now.
-  if (address && contact && reason === 'BOUNCED' && !isSameAddress(address, contact.email))
-    await lockContactsByKeys(ctx, [{ email: address }, { email: contact.email }])
+async function listSaidAgain(ctx: Ctx, repeated: readonly Reported[]): Promise<Reported[]> {
+  const complaints = repeated.filter(({ report }) => report.type === 'COMPLAINT')
+  const emails = complaints.flatMap(({ mail }) => emailOfPerson(mail) ?? [])
+  const rows = (await readRows(ctx, emails)).filter(({ hashed }) => hashed.reason === 'COMPLAINED')
+  const complained = new Set(rows.map(({ hashed }) => hashed.emailHash))
+  return repeated.filter(({ report, mail }) => {
+    if (report.type !== 'COMPLAINT') return report.isRefusal
+    const isNamed = mail.recipient ?? mail.emailId ?? mail.mailId ?? report.messageId ?? report.providerMessageId
+    const email = emailOfPerson(mail)
+    return !isNamed || !email || !complained.has(hashEmail(ctx, email))
+  })
+}
+
+const emailOfPerson = ({ contact, address }: ReportedMail) => contact?.email ?? address
+
+/**
+ * Locks the contacts that reports change, all before any address, and returns a function that finds that of an email: the
+ * contact with its address, or else the recipient. Usually they are the same. What the person said holds for the address
+ * that the recipient has when it is locked, also if it moved or was merged meanwhile.
+ */
+async function lockContactsOf(
+  ctx: Ctx,
+  reported: readonly Reported[],
+): Promise<(mail: ReportedMail) => CurrentContact | undefined> {
+  const emails = reported.flatMap(({ mail }) => [mail.address, mail.contact?.email])
+  const keys = new Set(emails.flatMap((email) => (typeof email === 'string' ? emailKey(email) : [])))
+  const locked =
+    keys.size === 0
+      ? []
+      : await lockContactsByKeys(
+          ctx,
+          [...keys].map((email) => ({ email })),
+        )
+  const byEmail = new Map(locked.map((contact) => [emailKey(contact.email), contact]))
+  const isChanged = ({ mail: { contact } }: Reported) =>
+    contact !== undefined && byEmail.get(emailKey(contact.email))?.id !== contact.id
+  if (reported.some(isChanged)) throw changedBeforeLock
+  return ({ address, contact }) => (address === null ? undefined : byEmail.get(emailKey(address))) ?? contact
+}
+
+async function suppressAddresses(ctx: Ctx, said: readonly Statement[]): Promise<void> {
+  const distinct = new Map(said.map((one) => [`${one.reason} ${emailKey(one.email)}`, one]))
+  const added = [...distinct.values()].map((one) => ({ ...one, source: 'MAIL_EVENT' }) as const)
   if (added.length > 0) await suppress(ctx, added, { emitsEvents: true })
-  if (reason === 'BOUNCED' || !contact) return
-  const present = await findCurrentContact(ctx, contact.id)
-  if (present?.email !== contact.email) throw changedBeforeLock
 }
 
-/** Suppresses the address if it is undeliverable by now. A bounce of a former address does not concern the contact. */
-async function countSoftBounce(ctx: Ctx, mail: ReportedMail, contact: { id: ContactId; email: string }) {
-  if (mail.address === null || !isSameAddress(mail.address, contact.email)) return
-  const mailedAt = await findMomentOf(ctx, mail)
-  const bounced = await recordSoftBounce(ctx, { email: contact.email, mailedAt })
-  if (bounced.length < minBounces) return
-  const mailed = [...(await listMailedAt(ctx, contact.id)), ...(await listEmailedAt(ctx, contact.id))]
-  if (isUndeliverable(bounced, mailed)) await suppressRecipient(ctx, mail, 'BOUNCED')
+async function recordOnEmails(ctx: Ctx, reported: readonly Reported[]): Promise<void> {
+  const bounces = reported.flatMap(({ report: { class: kind, code }, mail: { emailId } }) =>
+    emailId && kind ? [{ id: emailId, bounce: { class: kind, code } }] : [],
+  )
+  const complaints = reported.flatMap(({ report, mail: { emailId } }) =>
+    emailId && report.type === 'COMPLAINT' ? emailId : [],
+  )
+  const changed = [...(await recordEmailBounces(ctx, bounces)), ...(await recordEmailComplaints(ctx, complaints))]
+  for (const templateId of [...new Set(changed)].toSorted()) await pauseIfReported(ctx, templateId)
 }
 
-async function findMomentOf(ctx: Ctx, { recipient, emailId }: ReportedMail): Promise<Timestamp> {
-  if (recipient) return (await findMailedAt(ctx, recipient)) ?? timestampNow()
-  return (emailId && (await findEmailedAt(ctx, emailId))) ?? timestampNow()
+async function recordOnRecipients(ctx: Ctx, reported: readonly Reported[]): Promise<void> {
+  const known = reported
+    .flatMap(({ report, mail: { recipient } }) => (recipient ? [{ report, recipient }] : []))
+    // One order for all writers of recipients.
+    .toSorted((one, other) => one.recipient.contactId.localeCompare(other.recipient.contactId))
+  await recordBounces(
+    ctx,
+    known.flatMap(({ report: { class: kind, code }, recipient }) =>
+      kind ? [{ recipient, bounce: { class: kind, code } }] : [],
+    ),
+  )
+  for (const [engagement, isOf] of engagementsOf)
+    await recordEngagements(
+      ctx,
+      known.filter(({ report }) => isOf(report)).map(({ recipient }) => recipient),
+      engagement,
+    )
 }
 
-async function recordOnEmail(ctx: Ctx, report: MailReport, id: EmailId): Promise<void> {
-  const { type, class: kind, code } = report
-  const recorded = type === 'COMPLAINT' ? 'COMPLAINT' : kind && { class: kind, code }
-  const templateId = recorded && (await recordEmailReport(ctx, id, recorded))
-  if (templateId) await pauseIfReported(ctx, templateId)
-}
-
-async function recordOnRecipient(ctx: Ctx, report: MailReport, recipient: RecipientKey): Promise<void> {
-  if (report.class !== null) await recordBounce(ctx, recipient, { class: report.class, code: report.code })
-  if (report.type === 'COMPLAINT') await recordEngagement(ctx, recipient, 'complained')
-  else if (report.type === 'OPT_OUT') await recordEngagement(ctx, recipient, 'unsubscribed')
-  else if (report.class === 'HARD' && !report.isRefusal) await recordEngagement(ctx, recipient, 'bounced')
-}
+const engagementsOf = [
+  ['complained', ({ type }: MailReport) => type === 'COMPLAINT'],
+  ['unsubscribed', ({ type }: MailReport) => type === 'OPT_OUT'],
+  ['bounced', ({ class: kind, isRefusal }: MailReport) => kind === 'HARD' && !isRefusal],
+] as const

@@ -2,16 +2,16 @@ import { limitInTurns } from '../../kernel/concurrency/limit-in-turns.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
 import { normalizeEmail } from '../../kernel/validation.ts'
+import { countLists } from '../../lists/lists.ts'
 import { findMailHook, type MailHookRow, touchMailHook } from '../../mail-hooks/mail-hooks.ts'
 import { acceptToken } from '../../mail-hooks/signed-tokens.ts'
 import { type HookContext, type HookRequest, refusedMessage } from '../../mail/providers/hook-message.ts'
 import type { ProviderReport } from '../../mail/providers/provider-report.ts'
 import { type MailProvider, readProviderMessage } from '../../mail/providers/read-message.ts'
-import { type BaseCtx, publicContext } from '../../request/context.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
 import { listReportedWorkspaces } from './find-reported-workspace.ts'
-import { reportMailEvent } from './mail-events.ts'
-import { recordUnknownAddresses } from './record-unknown-addresses.ts'
+import { reportMailEvents } from './mail-events.ts'
 
 export interface ReceivedMessage extends HookRequest, Omit<HookContext, 'secret'> {
   provider: MailProvider
@@ -29,11 +29,12 @@ const recordInTurn = limitInTurns(4, {
   message: 'Another message of the hook is being recorded; send this one again',
 })
 const chunkSize = 500
+const maxSubscriptions = 10_000
 
 /**
- * Verifies a message of a mail provider and records its reports, each in a transaction of its own, one message of a
- * workspace at a time: a workspace must not use all connections with messages to its own hook. A message that is
- * repeated, or that failed half-way, is safe to send again: a repeated report is a no-op. Throws `unauthorized` if there
+ * Verifies a message of a mail provider and records its reports, 500 in a transaction, one message of a workspace at a
+ * time: a workspace must not use all connections with messages to its own hook. A message that is repeated, or that
+ * failed half-way, is safe to send again: a repeated report is a no-op. Throws `unauthorized` if there
  * is no such hook or if the signature is wrong, and `validation_error` if the signed message is malformed.
  */
 export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessage): Promise<void> {
@@ -69,17 +70,23 @@ async function recordReports(
     for (const [workspaceId, reported] of byWorkspace) {
       if (!workspaceId) continue
       const ctx = publicContext(base, workspaceId)
-      requireOpen(closed)
-      const remaining = await recordUnknownAddresses(
-        ctx,
-        reported.map(([, report]) => report),
-      )
-      for (const report of remaining) {
+      const size = await readTransactionSize(ctx)
+      for (let first = 0; first < reported.length; first += size) {
         requireOpen(closed)
-        await reportMailEvent(ctx, report)
+        const part = reported.slice(first, first + size)
+        await reportMailEvents(
+          ctx,
+          part.map(([, report]) => report),
+        )
       }
     }
   }
+}
+
+/** How many contacts a transaction changes: all of their subscriptions may end, and each emits an event. */
+async function readTransactionSize(ctx: Ctx): Promise<number> {
+  const lists = await countLists(ctx)
+  return Math.max(1, Math.min(chunkSize, Math.floor(maxSubscriptions / Math.max(1, lists))))
 }
 
 function requireOpen(closed: AbortSignal | undefined): void {

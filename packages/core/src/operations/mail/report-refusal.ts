@@ -3,8 +3,8 @@ import type { EmailId, MailId } from '../../kernel/ids.ts'
 import type { Bounce } from '../../mail/bounces/classify-bounce.ts'
 import type { Ctx } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
-import { findRefusedMail } from './find-reported-mail.ts'
-import { recordReport } from './mail-events.ts'
+import { findRefusedMail } from './find-reported-mails.ts'
+import { recordReports } from './mail-events.ts'
 
 /** The final refusal of an email by a mail server while it was sent: of a single mail, of an email from a template, or to a recipient of a campaign. */
 export type Refusal = { email: string; bounce: Bounce; detail: string } & (
@@ -27,6 +27,6 @@ export function reportRefusal(ctx: Ctx, { email, bounce, detail, ...mail }: Refu
   }
   return inRounds(ctx, async (ctx) => {
     const refused = await findRefusedMail(ctx, mail)
-    await recordReport(ctx, report, { address: email, ...refused })
+    await recordReports(ctx, [{ report, mail: { address: email, ...refused } }])
   })
 }

@@ -103,8 +103,8 @@ test('a delivery report and a report of the provider about one bounce count once
 })
 
 test.each([
-  ['SOFT', 11],
-  ['POLICY', 8],
+  ['SOFT', 12],
+  ['POLICY', 9],
 ] as const)('a report of the class %s takes at most %d statements', async (kind, most) => {
   const statements = await recordStatements(database, ctx, (by) => report({ class: kind, email: ada.email }, by))
   const texts = statements.map(({ text }) => text)
