@@ -24,15 +24,13 @@ async function isLockedMeanwhile(
   const data = { resetUrl: 'https://shop.example/reset/x' }
   const started = createEmailBatch(ctx, { emails: to.map((one) => ({ templateId, to: one, data })) })
   await waitUntilBlocked(database.db, 1)
-  const isLocked = await database.pool
-    .query('select from contacts where id = $1 for no key update nowait', [uuidOf(id)])
-    .then(
-      () => false,
-      () => true,
-    )
+  const free = await database.pool.query(
+    'select id from contacts where workspace_id = $1 and id = $2 for no key update skip locked',
+    [uuidOf(ctx.workspaceId), uuidOf(id)],
+  )
   await locking.commit()
   expect((await started).results.map(({ status }) => status)).toEqual(to.map(() => 'ACCEPTED'))
-  return isLocked
+  return free.rows.length === 0
 }
 
 test('a batch near a quota waits for it before it locks a contact', async () => {

@@ -1,13 +1,14 @@
 /** Mails that visitors asked for, in workspaces with a budget. */
 import { mailRequests, mails, visitorMails } from '@rapport/core/db/schema/index.ts'
 import type { ListId } from '@rapport/core/kernel/ids.ts'
+import { type Timestamp, timestampAt } from '@rapport/core/kernel/validation.ts'
+import { byId } from '@rapport/core/request/by-id.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import { confirmationUrl } from '@rapport/core/lists/subscription-links.ts'
 import { releaseVisitorMails } from '@rapport/core/mail/budget/release-visitor-mails.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { and, eq, sql } from 'drizzle-orm'
-import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 
 /** Subscribes `<name>-1@example.com` and so on, one after the other, as visitors do. Returns the addresses. */
 export async function askVisitors(
@@ -51,22 +52,30 @@ export async function useMailedLink(ctx: Ctx, email: string): Promise<void> {
 
 /** Moves what the budget has counted, and what waits, into the past. */
 export async function backdateVisitorMails(ctx: Ctx, hours: number): Promise<void> {
-  // A moment minus an interval is no function that Citus accepts.
-  const earlier = (column: AnyPgColumn) => sql`to_timestamp(extract(epoch from ${column}) - ${hours * 3_600}::int)`
-  const { createdAt, releasedAt, usedAt, toldAt } = visitorMails
-  await ctx.db
-    .update(visitorMails)
-    .set({
+  const earlier = (moment: Timestamp) => timestampAt(Date.parse(moment) - hours * 3_600_000)
+  for (const { id, createdAt, releasedAt, usedAt, toldAt } of await ctx.db
+    .select()
+    .from(visitorMails)
+    .where(eq(visitorMails.workspaceId, ctx.workspaceId))) {
+    const moved = {
       createdAt: earlier(createdAt),
-      releasedAt: earlier(releasedAt),
-      usedAt: earlier(usedAt),
-      toldAt: earlier(toldAt),
-    })
-    .where(eq(visitorMails.workspaceId, ctx.workspaceId))
-  await ctx.db
-    .update(mailRequests)
-    .set({ createdAt: earlier(mailRequests.createdAt) })
-    .where(eq(mailRequests.workspaceId, ctx.workspaceId))
+      releasedAt: releasedAt && earlier(releasedAt),
+      usedAt: usedAt && earlier(usedAt),
+      toldAt: toldAt && earlier(toldAt),
+    }
+    await ctx.db
+      .update(visitorMails)
+      .set(moved)
+      .where(byId(visitorMails, ctx, id))
+  }
+  for (const { id, createdAt } of await ctx.db
+    .select()
+    .from(mailRequests)
+    .where(eq(mailRequests.workspaceId, ctx.workspaceId)))
+    await ctx.db
+      .update(mailRequests)
+      .set({ createdAt: earlier(createdAt) })
+      .where(byId(mailRequests, ctx, id))
 }
 
 /** Prepares the release that withholds the second of two mails. */
