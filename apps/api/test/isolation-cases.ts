@@ -12,12 +12,13 @@ import { mcpCases } from './isolation-mcp.ts'
 import { consentCases, subscriberCases } from './isolation-consent.ts'
 import { noteCases } from './isolation-notes.ts'
 import { webhookCases } from './isolation-webhooks.ts'
-import { openAnotherSession } from './records.ts'
+import { eraseTestContact, openAnotherSession } from './records.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
 /** The kinds of records that a request can name, with the prefix of their ids. */
 const prefixes = {
   contact: 'con',
+  erasedContact: 'con',
   company: 'cpy',
   /** For deletion: no deal names it. */
   spareCompany: 'cpy',
@@ -103,6 +104,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
   const template = await make('/templates', aTemplate)
   const makeContact = () => make('/contacts', { email: freshEmail() })
+  const erasedContact = await eraseTestContact(api, workspace, await makeContact())
   const list = await make('/lists', { name: 'Newsletter' })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await make('/invites', { email: freshEmail(), role: 'VIEWER' })
@@ -125,6 +127,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     workspace: id,
     list,
     contact,
+    erasedContact,
     spareCompany: await make('/companies', { name: 'Spare', ownerId: me.user?.id }),
     externalId,
     pipeline: pipeline.id,

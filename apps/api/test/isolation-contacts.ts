@@ -3,6 +3,7 @@ import { freshEmail } from './testing.ts'
 
 interface Ids {
   contact: string
+  erasedContact: string
   externalId: string
   list: string
   company: string
@@ -30,6 +31,9 @@ export const contactCases = {
   ],
   'GET /contacts/{id}/activity': [({ contact }: Ids) => ({ path: `/contacts/${contact}/activity` })],
   'GET /contacts/{id}/export': [({ contact }: Ids) => ({ path: `/contacts/${contact}/export` })],
+  'POST /contacts/{id}/erasure-receipt': [
+    ({ erasedContact }: Ids) => ({ path: `/contacts/${erasedContact}/erasure-receipt`, body: {} }),
+  ],
   'POST /contacts/{id}/tags': [({ contact }: Ids) => ({ path: `/contacts/${contact}/tags`, body: { tags: ['a'] } })],
   'DELETE /contacts/{id}/tags/{tag}': [({ contact }: Ids) => ({ path: `/contacts/${contact}/tags/secret` })],
   'POST /contacts/{id}/merge': [

@@ -1,4 +1,6 @@
 /** Creates records of every kind, from the examples of the OpenAPI document. */
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
 import { freshEmail, type Json, type Operation, type TestApi, type TestWorkspace } from './testing.ts'
 
 /** Existing ids by prefix, for use in requests. */
@@ -43,6 +45,14 @@ function bodyOf(pool: Pool, example: unknown): { body?: Json } {
   if (typeof example !== 'object' || example === null) return {}
   const email = 'email' in example && { email: freshEmail() }
   return { body: JSON.parse(withKnownIds(pool, JSON.stringify({ ...example, ...email }))) as Json }
+}
+
+/** Deletes a contact, and does what the worker does afterward. Returns the id. */
+export async function eraseTestContact(api: TestApi, { id, key }: TestWorkspace, contactId: string): Promise<string> {
+  await api.call('DELETE', `/contacts/${contactId}`, { key })
+  const uuid = uuidOf(Id('con').parse(contactId))
+  while ((await eraseNextStep(api.ctx(id), uuid)) !== 'done');
+  return contactId
 }
 
 /** Returns the id of the new session. */

@@ -1,8 +1,9 @@
 import { Id, type ContactId } from '@rapport/core/kernel/ids.ts'
 import { requireDirectUrl } from '@rapport/core/db/pooler.ts'
 import { Email } from '@rapport/core/kernel/validation.ts'
-import { findTraces, spellingsOf, type Trace } from '@rapport/core/operations/contacts/find-traces.ts'
-import { keptTraces, unreadable } from '@rapport/core/operations/contacts/kept-traces.ts'
+import { toErasureReceipt } from '@rapport/core/operations/contacts/erasure-receipt.ts'
+import type { ErasureReceipt } from '@rapport/core/operations/contacts/erasure-receipt.schema.ts'
+import { findTraces, spellingsOf } from '@rapport/core/operations/contacts/find-traces.ts'
 import { readStorageConfig } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
@@ -39,47 +40,23 @@ export const erasureVerify = defineCommand({
     const { REDIS_URL, ...config } = readStorageConfig(environment)
     // The search has no timeouts: behind a pooler, the next client of the connection would have none either.
     const url = await requireDirectUrl(config, 'the search')
-    const search = async () => ({
-      ...(await findTraces(url, spellings)),
-      redis: REDIS_URL === undefined ? undefined : await findRedisTraces(REDIS_URL, spellings),
-    })
+    const search = async () =>
+      toErasureReceipt(await findTraces(url, spellings), {
+        redis: REDIS_URL === undefined ? undefined : await findRedisTraces(REDIS_URL, spellings),
+      })
     stopping.throwIfAborted()
     // Nothing is written that would have to be finished.
-    const { tables, traces, redis } = await Promise.race([search(), rejectOnAbort(stopping)])
-    const found = [
-      ...traces.map(toFinding),
-      ...(redis?.traces ?? []).map((key) => ({ place: `Redis ${key}`, rows: 1, reason: null })),
-    ]
-    const left = found.filter(({ reason }) => reason === null)
-    const receipt = { searchedTables: tables, searchedRedisKeys: redis?.keys ?? null, found, notSearched: unreadable }
+    const receipt = await Promise.race([search(), rejectOnAbort(stopping)])
     terminal.print(json ? JSON.stringify(receipt) : formatReceipt(receipt))
-    return left.length === 0 ? exitCodes.success : exitCodes.failed
+    const hasNoTrace = receipt.found.every(({ reason }) => reason !== null)
+    return hasNoTrace ? exitCodes.success : exitCodes.failed
   },
 })
 
 const rejectOnAbort = (signal: AbortSignal) =>
   new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
 
-interface Finding {
-  place: string
-  rows: number
-  /** Null: it should not be there. */
-  reason: string | null
-}
-
-function toFinding({ table, column, rows }: Trace): Finding {
-  const place = `${table}.${column}`
-  return { place, rows, reason: keptTraces[place] ?? null }
-}
-
-interface Receipt {
-  searchedTables: number
-  searchedRedisKeys: number | null
-  found: readonly Finding[]
-  notSearched: readonly string[]
-}
-
-function formatReceipt({ searchedTables, searchedRedisKeys, found, notSearched }: Receipt): string {
+function formatReceipt({ searchedTables, searchedRedisKeys, found, notSearched }: ErasureReceipt): string {
   const redis = searchedRedisKeys === null ? 'no Redis' : `${formatCount(searchedRedisKeys, 'key')} of Redis`
   const rows = found.map(({ place, rows, reason }) => [place, rows, reason ?? 'SHOULD NOT BE THERE'])
   return [

@@ -2382,6 +2382,51 @@ export type EmailPage = {
 };
 
 /**
+ * What is left of a person after the deletion of the contact.
+ */
+export type ErasureReceipt = {
+    /**
+     * The number of tables that were searched.
+     */
+    searchedTables: number;
+    /**
+     * The number of keys of Redis that were searched. `null` over HTTP: they belong to no workspace.
+     */
+    searchedRedisKeys: number | null;
+    /**
+     * What is left.
+     */
+    found: Array<{
+        /**
+         * The table and the column in which something is left.
+         */
+        place: string;
+        /**
+         * In how many rows.
+         */
+        rows: number;
+        /**
+         * Why it is left, and until when. `null` for what should not be there, such as a second contact.
+         */
+        reason: string | null;
+    }>;
+    /**
+     * What the search cannot read.
+     */
+    notSearched: Array<string>;
+};
+
+/**
+ * Whom to search for, besides the id.
+ */
+export type ErasureReceiptRequest = {
+    /**
+     * The addresses of the person, which Rapport no longer knows. Without them, only ids are searched for.
+     */
+    emails?: Array<string>;
+};
+
+/**
  * The body of every error response. Some errors have more properties, such as `contactId` or `contactIds`.
  */
 export type Error = {
@@ -3914,7 +3959,7 @@ export type Note = {
      */
     dealId: string | null;
     /**
-     * The member who wrote the note. `null` for an API key, and after the member left.
+     * The member who wrote the note, also after they left. `null` for an API key.
      */
     authorId: string | null;
     /**
@@ -6557,7 +6602,7 @@ export type UpdatedNote = {
      */
     dealId: string | null;
     /**
-     * The member who wrote the note. `null` for an API key, and after the member left.
+     * The member who wrote the note, also after they left. `null` for an API key.
      */
     authorId: string | null;
     /**
@@ -11659,6 +11704,86 @@ export type ContactsExportPersonResponses = {
 };
 
 export type ContactsExportPersonResponse = ContactsExportPersonResponses[keyof ContactsExportPersonResponses];
+
+export type ContactsCreateErasureReceiptData = {
+    body: ErasureReceiptRequest;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/contacts/{id}/erasure-receipt';
+};
+
+export type ContactsCreateErasureReceiptErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsCreateErasureReceiptError = ContactsCreateErasureReceiptErrors[keyof ContactsCreateErasureReceiptErrors];
+
+export type ContactsCreateErasureReceiptResponses = {
+    /**
+     * OK
+     */
+    200: ErasureReceipt;
+};
+
+export type ContactsCreateErasureReceiptResponse = ContactsCreateErasureReceiptResponses[keyof ContactsCreateErasureReceiptResponses];
 
 export type ContactsAddTagsData = {
     body: ContactAddTagsRequest;

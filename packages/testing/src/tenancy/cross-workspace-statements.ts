@@ -29,7 +29,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/emails/purge-emails.ts purgeEmails`]: purge,
   [`${core}/operations/mail/find-reported-workspace.ts listByMessageId`]: publicId,
   [`${core}/operations/mail/find-reported-workspace.ts listByProviderId`]: publicId,
-  [`${core}/operations/contacts/find-traces.ts searchTables`]: operator,
+  [`${core}/operations/contacts/find-traces.ts countInTable`]: operator,
   [`${core}/operations/overviews/senders-of-others.ts listSendersOfOthers`]: operator,
   [`${core}/domains/verify-domain.ts recheckDomains`]: 'Finds the domains of all workspaces that are due for a check.',
   [`${core}/domains/sending-domains.ts listSendingDomains`]: operator,

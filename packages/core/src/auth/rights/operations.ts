@@ -28,6 +28,7 @@ export const operations = {
     'addTags',
     'batch',
     'create',
+    'createErasureReceipt',
     'delete',
     'export',
     'exportPerson',

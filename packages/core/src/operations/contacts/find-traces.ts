@@ -1,11 +1,12 @@
-/** What is left of a person in a database and its queues: the receipt of an erasure. */
-import { sql } from 'drizzle-orm'
+/** What is left of a person, in a database and its queues or in one workspace: the receipt of an erasure. */
+import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
 import { withConnection } from '../../backups/connection.ts'
 import { composedStatement, namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, bool, text } from '../../db/statements/sql-types.ts'
 import { type ContactId, uuidOf } from '../../kernel/ids.ts'
 import { escapeLike } from '../../kernel/values/encode-text.ts'
+import type { Ctx } from '../../request/context.ts'
 import { queueSchema } from '../../work/queues.ts'
 
 /** A column in which a person is found. */
@@ -42,38 +43,75 @@ function inBase64(content: string): string[] {
   })
 }
 
-interface Traces {
+export interface Traces {
   tables: number
   traces: Trace[]
 }
 
 /** Searches every column of every table, without a timeout. Returns the number of tables too. */
 export function findTraces(databaseUrl: string, spellings: readonly string[]): Promise<Traces> {
-  const patterns = spellings.map((spelling) => `%${escapeLike(spelling)}%`)
-  return withConnection(databaseUrl, (client) => searchTables(client, patterns))
+  return withConnection(databaseUrl, async ($client) => {
+    const tables = await listTables({ $client })
+    return await searchTables(tables, spellings, (table, counts) => countInTable($client, table, counts))
+  })
 }
 
-async function searchTables($client: pg.ClientBase, patterns: readonly string[]): Promise<Traces> {
-  const columnsByTable = Map.groupBy(await selectColumns({ $client }, { queueSchema }), ({ table }) => table)
+/** Searches the rows of one workspace. Accounts and queues belong to none, and are not read. */
+export async function findWorkspaceTraces(ctx: Ctx, spellings: readonly string[]): Promise<Traces> {
+  const tables = [...(await listTables(ctx.db))].filter(([, columns]) =>
+    columns.some(({ column }) => column === 'workspace_id'),
+  )
+  return await searchTables(new Map(tables), spellings, (table, counts) => countInWorkspace(ctx, table, counts))
+}
+
+interface ColumnFacts {
+  table: string
+  column: string
+  isBinary: boolean
+}
+type Counted = Promise<{ counts: readonly string[] }[]>
+
+const listTables = async (db: Parameters<typeof selectColumns>[0]) =>
+  Map.groupBy(await selectColumns(db, { queueSchema }), ({ table }) => table)
+
+async function countInTable($client: pg.ClientBase, table: string, counts: SQL): Counted {
+  return await countTraces({ $client }, sql`select ${counts} from ${toIdentifier(table)}`)
+}
+
+async function countInWorkspace({ db, workspaceId }: Ctx, table: string, counts: SQL): Counted {
+  const isOfWorkspace = sql`workspace_id = ${uuidOf(workspaceId)}::uuid`
+  return await countTraces(db, sql`select ${counts} from ${toIdentifier(table)} where ${isOfWorkspace}`)
+}
+
+async function searchTables(
+  tables: ReadonlyMap<string, readonly ColumnFacts[]>,
+  spellings: readonly string[],
+  count: (table: string, counts: SQL) => Counted,
+): Promise<Traces> {
+  const patterns = spellings.map((spelling) => `%${escapeLike(spelling)}%`)
   const traces: Trace[] = []
-  for (const [table, columns] of columnsByTable) {
-    const counts = columns.map(({ column, isBinary }) => {
-      const name = sql.identifier(column)
-      const content = isBinary ? sql`encode(${name}, 'escape')` : sql`${name}::text`
-      // Turkish collations lower `INFO@` to other letters, and "C" none beyond ASCII.
-      const isFound = [sql`lower(${content})`, sql`lower((${content}) collate "C")`].map(
-        (text) => sql`${text} like any(${sql.param(patterns)}::text[])`,
-      )
-      return sql`count(*) filter (where ${sql.join(isFound, sql` or `)})`
-    })
-    const query = sql`select array[${sql.join(counts, sql`, `)}]::text[] as counts from ${toIdentifier(table)}`
-    const [counted] = await countTraces({ $client }, query)
+  for (const [table, columns] of tables) {
+    const [counted] = await count(table, countsOf(columns, patterns))
     for (const [index, { column }] of columns.entries()) {
       const rows = Number(counted?.counts[index] ?? 0)
       if (rows > 0) traces.push({ table, column, rows })
     }
   }
-  return { tables: columnsByTable.size, traces }
+  return { tables: tables.size, traces }
+}
+
+/** How many rows have one of the patterns, of each column. */
+function countsOf(columns: readonly ColumnFacts[], patterns: readonly string[]): SQL {
+  const counts = columns.map(({ column, isBinary }) => {
+    const name = sql.identifier(column)
+    const content = isBinary ? sql`encode(${name}, 'escape')` : sql`${name}::text`
+    // Turkish collations lower `INFO@` to other letters, and "C" none beyond ASCII.
+    const isFound = [sql`lower(${content})`, sql`lower((${content}) collate "C")`].map(
+      (text) => sql`${text} like any(${sql.param(patterns)}::text[])`,
+    )
+    return sql`count(*) filter (where ${sql.join(isFound, sql` or `)})`
+  })
+  return sql`array[${sql.join(counts, sql`, `)}]::text[] as counts`
 }
 
 const toIdentifier = (table: string) =>

@@ -21,10 +21,10 @@ export const keptTraces: Readonly<Record<string, string>> = {
   'invites.email': 'The address was invited to a workspace: delete the invite.',
 }
 
-/** What a search cannot read. */
+/** What no search can read. */
 export const unreadable = [
   'idempotency_records.body: responses, encrypted, for 24 hours',
   'erasures.encrypted_identity: the erasure itself, until it is done, usually within a minute',
   'suppressions, tracking_denials: keyed hashes of addresses, so that an import cannot undo what they said',
-  'backups: restore one into another database, and run this command with its DATABASE_URL',
+  'backups: restore one into another database, and run `rapport erasure verify` with its DATABASE_URL',
 ]
