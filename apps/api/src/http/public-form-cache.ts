@@ -37,7 +37,7 @@ export function createPublicFormCache(ttlMs: number): PublicFormCache {
       const startedAt = performance.now()
       // Requests at any host share the lookup: `get` asks for the host of each.
       const anywhere = { ...context }
-      delete anywhere.hostWorkspaceId
+      delete anywhere.pagesHost
       const response = await readPublicForm(anywhere, id)
       // The entry's age counts from the start of the lookup: the result may lack changes made after that.
       options.ttl = Math.max(1, ttlMs - (performance.now() - startedAt))

@@ -12,7 +12,7 @@ export const unknownRoutes = fp(
     scope.addHook('onRequest', scope.rateLimit())
     scope.addHook('onRequest', async (request, reply) => {
       const path = pathOf(request)
-      const isForeign = request.baseCtx.hostWorkspaceId !== undefined && !isPublicPath(path)
+      const isForeign = request.baseCtx.pagesHost !== undefined && !isPublicPath(path)
       const allowed = isForeign ? [] : scope.findAllowedMethods(path)
       if (allowed.length === 0 || allowed.includes(request.method)) return sendNotFound(request, reply)
       throw methodNotAllowed(request, reply, allowed)

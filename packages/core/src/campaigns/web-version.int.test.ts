@@ -119,6 +119,9 @@ test.each([
   ['<a name="top">x</a>', '<a name="top">x</a>'],
   ['<!-- <a href="">x</a> -->', '<!-- <a href="">x</a> -->'],
   ['a<a href="">never closed', 'a'],
+  ['<p>a<a href="">x</p><p>b</p>', '<p>a</p><p>b</p>'],
+  ['<a href="">x<a href="/">y</a>z', '<a href="/">y</a>z'],
+  ['<a href="&#32;">x</a>y', 'y'],
   ['<a href="/">x</a>', '<a href="/">x</a>'],
 ])('of %s is left: %s', (html, left) => expect(removeEmptyLinks(html)).toBe(left))
 

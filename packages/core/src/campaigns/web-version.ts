@@ -6,7 +6,7 @@ import { signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken, notFound } from '../kernel/errors.ts'
 import { type CampaignId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
-import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from '../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireLinkAtHost } from '../request/context.ts'
 import { workspaceSuspended } from '../request/suspended-workspace.ts'
 import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { renderPreview } from './templates/rendering.ts'
@@ -38,7 +38,7 @@ export function openWebVersion(base: BaseCtx, token: string): WebVersionLink {
   if (!payload) throw invalidToken()
   const [workspace = '', campaign = ''] = payload.map(String)
   const workspaceId = idOf('wsp', workspace)
-  requireAtHost(base, workspaceId)
+  requireLinkAtHost(base, workspaceId)
   return { workspaceId, campaignId: idOf('cmp', campaign) }
 }
 
@@ -98,15 +98,22 @@ async function findShown(ctx: Ctx, campaignId: CampaignId) {
 export function removeEmptyLinks(html: string): string {
   let [result, position] = ['', 0]
   let start: number | undefined
+  function endLink(at: number): void {
+    if (start === undefined) return
+    result += html.slice(position, start)
+    position = at
+    start = undefined
+  }
   const parser = new Parser({
     onopentag(name, { href }) {
-      if (name === 'a' && href !== undefined && href.trim() === '') start ??= parser.startIndex
+      if (name !== 'a') return
+      // A link within a link ends the first one.
+      endLink(parser.startIndex)
+      if (href !== undefined && href.trim() === '') start = parser.startIndex
     },
-    onclosetag(name) {
-      if (name !== 'a' || start === undefined) return
-      result += html.slice(position, start)
-      position = parser.endIndex + 1
-      start = undefined
+    onclosetag(name, isImplied) {
+      // A link that is never closed ends with the element around it, whose end stays.
+      if (name === 'a') endLink(isImplied ? parser.startIndex : parser.endIndex + 1)
     },
   })
   parser.end(html)

@@ -1,7 +1,7 @@
 import { openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
-import { type BaseCtx, type Ctx, pagesUrlOf, requireAtHost } from '../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, requireLinkAtHost } from '../request/context.ts'
 
 /** The contact that received an email, and its address at that time. */
 export interface PreferencesLink {
@@ -35,7 +35,7 @@ export function openPreferences(base: BaseCtx, token: string): PreferencesLink {
   if (!payload) throw invalidToken()
   const [workspace, contact, email, campaign = ''] = payload.map(String)
   const workspaceId = idOf('wsp', workspace ?? '')
-  requireAtHost(base, workspaceId)
+  requireLinkAtHost(base, workspaceId)
   return {
     workspaceId,
     contactId: idOf('con', contact ?? ''),
@@ -52,7 +52,7 @@ export function testPreferencesUrl(ctx: Ctx): string {
 /** Whether a token is that of a preview or a test email. */
 export function isTestPreferences(base: BaseCtx, token: string): boolean {
   const payload = verifyPayload(base.settings.keys.links, testPurpose, token)
-  if (payload) requireAtHost(base, idOf('wsp', String(payload[0])))
+  if (payload) requireLinkAtHost(base, idOf('wsp', String(payload[0])))
   return payload !== undefined
 }
 

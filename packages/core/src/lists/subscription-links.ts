@@ -1,4 +1,4 @@
-import { type BaseCtx, type Ctx, pagesUrlOf, requireAtHost } from '../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, requireLinkAtHost } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
@@ -97,7 +97,7 @@ export function testUnsubscribeUrl(ctx: Ctx, listId: ListId): string {
 /** Whether a token is that of a preview or a test email. */
 export function isTestUnsubscribe(ctx: BaseCtx, token: string): boolean {
   const payload = verifyPayload(ctx.settings.keys.links, testPurpose, token)
-  if (payload) requireAtHost(ctx, idOf('wsp', String(payload[0])))
+  if (payload) requireLinkAtHost(ctx, idOf('wsp', String(payload[0])))
   return payload !== undefined
 }
 
@@ -129,7 +129,7 @@ function uuids(link: SubscriptionLink) {
 
 function subscriptionAt(ctx: BaseCtx, [workspace, list, contact]: (string | number)[]): SubscriptionLink {
   const workspaceId = idOf('wsp', String(workspace))
-  requireAtHost(ctx, workspaceId)
+  requireLinkAtHost(ctx, workspaceId)
   return {
     workspaceId,
     listId: idOf('lst', String(list)),

@@ -73,8 +73,14 @@ export interface BaseCtx {
   /** The IP address of the client, if there is one. */
   readonly address?: string
   readonly settings: Settings
-  /** The workspace to whose host a request came: no other one has pages there. Undefined at any other host. */
-  readonly hostWorkspaceId?: WorkspaceId
+  /** Whose host a request came to: no other workspace has pages there. Undefined at any other host. */
+  readonly pagesHost?: PagesHost
+}
+
+/** The workspace that has a host, and those that had it before: the links that they mailed lead there. */
+export interface PagesHost {
+  readonly workspaceId: WorkspaceId
+  readonly formerWorkspaceIds: readonly WorkspaceId[]
 }
 
 /** The first parameter of most functions: the pool or open transaction, the workspace and the actor. */
@@ -90,8 +96,13 @@ export interface Ctx extends BaseCtx {
 export const pagesUrlOf = ({ pagesUrl, settings }: Ctx): string => pagesUrl ?? settings.publicUrl
 
 /** Throws `not_found` if a request to the host of one workspace is about another one. */
-export function requireAtHost({ hostWorkspaceId }: BaseCtx, workspaceId: WorkspaceId): void {
-  if (hostWorkspaceId !== undefined && hostWorkspaceId !== workspaceId) throw notFound('Page')
+export function requireAtHost({ pagesHost }: BaseCtx, workspaceId: WorkspaceId): void {
+  if (pagesHost && pagesHost.workspaceId !== workspaceId) throw notFound('Page')
+}
+
+/** The same for a link that was mailed, which goes on at a host that another workspace has taken since. */
+export function requireLinkAtHost(base: BaseCtx, workspaceId: WorkspaceId): void {
+  if (!base.pagesHost?.formerWorkspaceIds.includes(workspaceId)) requireAtHost(base, workspaceId)
 }
 
 /** The context of a visitor, in the workspace of a form, a list or a link in an email. */

@@ -19,19 +19,23 @@ interface Options {
 }
 
 /**
- * At the host of a workspace, only public pages exist, and only those of the workspace. Every other host is that of the
+ * At the host of a workspace, only public pages exist, and only those of the workspace, besides the links that were mailed
+ * by one that had the host before. Every other host is that of the
  * installation. `x-forwarded-host` counts only if it is from a trusted proxy.
  */
 export const workspaceHosts = fp(
   async (app: FastifyInstance, { database, settings, ttlMs, timeoutMs }: Options) => {
     app.decorate('hosts', createHostDirectory({ db: database.db, settings, ttlMs, timeoutMs }))
     app.addHook('onRequest', async (request) => {
-      const hostWorkspaceId = await app.hosts.find(request.host)
-      if (hostWorkspaceId !== undefined) request.baseCtx = { ...request.baseCtx, hostWorkspaceId }
+      const pagesHost = await app.hosts.find(request.host).catch((error: unknown) => {
+        // Probes and metrics work without the database.
+        if (request.routeOptions.config.rateLimit !== false) throw error
+      })
+      if (pagesHost) request.baseCtx = { ...request.baseCtx, pagesHost }
     })
     // After the rate limits, and before the authentication.
     app.addHook('preParsing', async ({ baseCtx, routeOptions }) => {
-      if (baseCtx.hostWorkspaceId !== undefined && !isPublicPath(routeOptions.url ?? '')) throw notFound('Page')
+      if (baseCtx.pagesHost && !isPublicPath(routeOptions.url ?? '')) throw notFound('Page')
     })
   },
   { name: 'workspace-hosts', dependencies: ['request-context'] },

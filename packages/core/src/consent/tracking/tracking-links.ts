@@ -1,7 +1,7 @@
 import { openPayload, sealPayload } from '../../kernel/crypto.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import { type ContactId, idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
-import { type BaseCtx, type Ctx, pagesUrlOf, requireAtHost } from '../../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, requireLinkAtHost } from '../../request/context.ts'
 import type { TrackedAction } from './tracking-level.ts'
 import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
@@ -42,7 +42,7 @@ export function openTrackingConfirmation(base: BaseCtx, token: string, now = Dat
   if (!payload || now - issuedAt > lifetimeMs) throw invalidToken()
   const [workspace, contact, , email, scope] = payload.map(String)
   const workspaceId = idOf('wsp', workspace ?? '')
-  requireAtHost(base, workspaceId)
+  requireLinkAtHost(base, workspaceId)
   return {
     workspaceId,
     contactId: idOf('con', contact ?? ''),

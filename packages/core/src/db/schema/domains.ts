@@ -88,7 +88,7 @@ export const senderDomains = tenantTable(
  * | serves the pages  | from the first check that finds the HOST record: `verified_at`                             |
  * | is in new links   | while the domain is VERIFIED, names the host, and its HOST record is found: `is_current`   |
  * | serves old links  | afterward, also without its domain                                                         |
- * | changes hands     | another VERIFIED domain names the host, and that of the row is deleted or not VERIFIED     |
+ * | changes hands     | another VERIFIED domain names the host, and that of the row does not, or is not VERIFIED   |
  * | is deleted        | with its workspace, or when its domain gives it up before `verified_at`                    |
  */
 export const hosts = pgTable(
@@ -102,6 +102,8 @@ export const hosts = pgTable(
     domainId: id('dom').notNull(),
     verifiedAt: timestamptz(),
     isCurrent: boolean().notNull(),
+    /** The workspaces that had the host before, some of which may be deleted: the links that they mailed go on. */
+    formerWorkspaceIds: id('wsp').array().notNull().default([]),
     createdAt: createdAt(),
   },
   (t) => [index('hosts_workspace_index').on(t.workspaceId, t.createdAt, t.host)],

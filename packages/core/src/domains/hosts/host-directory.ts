@@ -2,14 +2,14 @@ import { and, isNotNull, isNull, eq } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { hosts, workspaces } from '../../db/schema/index.ts'
 import { withTimeout } from '../../kernel/concurrency/with-timeout.ts'
-import type { WorkspaceId } from '../../kernel/ids.ts'
+import { AppError } from '../../kernel/errors.ts'
 import { normalizeDomain } from '../../kernel/validation.ts'
-import type { Settings } from '../../request/context.ts'
+import type { PagesHost, Settings } from '../../request/context.ts'
 import { installationHost } from './host-name.ts'
 
 export interface HostDirectory {
-  /** Finds the workspace whose pages a host serves. `host` is as a request names it, with or without a port. */
-  find(host: string): Promise<WorkspaceId | undefined>
+  /** Finds whose pages a host serves. `host` is as a request names it, with or without a port. */
+  find(host: string): Promise<PagesHost | undefined>
   isInstallation(host: string): boolean
 }
 
@@ -24,11 +24,12 @@ interface Options {
 
 /**
  * Keeps the hosts of all workspaces in memory, and reads them again when a request names a host that is neither that of
- * the installation nor an address. While the database is away, the last ones count: no page can be served then anyway.
+ * the installation nor an address. While the database is away, the last ones count. Before they were ever read, `find`
+ * throws `unavailable`.
  */
 export function createHostDirectory({ db, settings, ttlMs, timeoutMs }: Options): HostDirectory {
   const own = installationHost(settings)
-  let known: ReadonlyMap<string, WorkspaceId> = new Map()
+  let known: ReadonlyMap<string, PagesHost> | undefined
   let endsAt = -Infinity
   let reading: Promise<void> | undefined
 
@@ -47,6 +48,7 @@ export function createHostDirectory({ db, settings, ttlMs, timeoutMs }: Options)
       const name = normalizeDomain(withoutPort(host))
       if (name === undefined) return undefined
       if (performance.now() >= endsAt) await (reading ??= read())
+      if (!known) throw new AppError('unavailable', 'The database has not responded yet; try again')
       return known.get(name)
     },
   }
@@ -54,11 +56,11 @@ export function createHostDirectory({ db, settings, ttlMs, timeoutMs }: Options)
 
 const withoutPort = (host: string) => host.replace(/:\d+$/, '')
 
-async function readHosts(db: Db): Promise<ReadonlyMap<string, WorkspaceId>> {
+async function readHosts(db: Db): Promise<ReadonlyMap<string, PagesHost>> {
   const rows = await db
-    .select({ host: hosts.host, workspaceId: hosts.workspaceId })
+    .select({ host: hosts.host, workspaceId: hosts.workspaceId, formerWorkspaceIds: hosts.formerWorkspaceIds })
     .from(hosts)
     .innerJoin(workspaces, eq(workspaces.id, hosts.workspaceId))
     .where(and(isNotNull(hosts.verifiedAt), isNull(workspaces.deletedAt)))
-  return new Map(rows.map(({ host, workspaceId }) => [host, workspaceId]))
+  return new Map(rows.map(({ host, ...pagesHost }) => [host, pagesHost]))
 }

@@ -33,8 +33,9 @@ const ctxOf = (ctx: Ctx | undefined): Ctx => {
 }
 
 const linksOf = async (ctx: Ctx | undefined) => new URL(pagesUrlOf(await withPagesUrl(ctxOf(ctx)))).hostname
-const find = (text: string) =>
+const findHolders = (text: string) =>
   createHostDirectory({ db: database.db, settings: ctxOf(owner).settings, ttlMs: 0, timeoutMs: 5_000 }).find(text)
+const find = async (text: string) => (await findHolders(text))?.workspaceId
 
 /** Adds the domain with the host, and returns it. */
 const claim = (ctx: Ctx | undefined) => addTestDomain(ctxOf(ctx), name, { host })
@@ -121,10 +122,9 @@ test('former links go on at a host that is changed, lost or deleted', async () =
   expect([await linksOf(owner), await find(host), await find(name)]).toEqual([installation, workspaceId, workspaceId])
 })
 
-test('a former host changes hands only if its domain is no longer VERIFIED', async () => {
+test('a host whose domain is no longer VERIFIED goes to the next owner who names it', async () => {
   const former = await claim(owner)
   await verify(owner, former)
-  await updateDomain(ctxOf(owner), former.id, { host: null })
   const next = await addTestDomain(ctxOf(other), name)
   await verify(other, next)
   await expect(updateDomain(ctxOf(other), next.id, { host })).rejects.toMatchObject({ code: 'already_exists' })
@@ -134,6 +134,29 @@ test('a former host changes hands only if its domain is no longer VERIFIED', asy
   await updateDomain(ctxOf(other), next.id, { host })
   expect(hostRecord(await verify(other, next))).toMatchObject({ status: 'VERIFIED' })
   expect([await find(host), await linksOf(other)]).toEqual([ctxOf(other).workspaceId, host])
+  expect(hostRecord(await verify(owner, former))).toMatchObject({ status: 'FAILED' })
+  expect([await find(host), await linksOf(owner)]).toEqual([ctxOf(other).workspaceId, installation])
+})
+
+test('a host that its owner gives up goes to another owner, and back', async () => {
+  const [one, two] = [ctxOf(owner), ctxOf(other)]
+  const first = await claim(owner)
+  await verify(owner, first)
+  const second = await addTestDomain(two, name)
+  await verify(other, second)
+  await updateDomain(one, first.id, { host: null })
+  expect(await updateDomain(two, second.id, { host })).toMatchObject({ host })
+  // The links that the first owner mailed go on at once, and while the other one has the host.
+  const taken = { workspaceId: two.workspaceId, formerWorkspaceIds: [one.workspaceId] }
+  expect(await findHolders(host)).toEqual(taken)
+  await verify(other, second)
+  expect([await findHolders(host), await linksOf(other)]).toEqual([taken, host])
+  await expect(updateDomain(one, first.id, { host })).rejects.toMatchObject({ code: 'already_exists' })
+  await deleteDomain(two, second.id)
+  await updateDomain(one, first.id, { host })
+  await verify(owner, first)
+  expect(await findHolders(host)).toEqual({ workspaceId: one.workspaceId, formerWorkspaceIds: [two.workspaceId] })
+  expect([await linksOf(owner), await linksOf(other)]).toEqual([host, installation])
 })
 
 test('a host that was given up before its record was found is free', async () => {
@@ -182,9 +205,18 @@ test('while the database is away, the last hosts count', async () => {
   const away = openDatabase(database.url, { applicationName: 'hosts test', onError: () => {} })
   const { settings, workspaceId } = ctxOf(owner)
   const hosts = createHostDirectory({ db: away.db, settings, ttlMs: 0, timeoutMs: 5_000 })
-  expect(await hosts.find(host)).toBe(workspaceId)
+  expect(await hosts.find(host)).toMatchObject({ workspaceId })
   await away.close()
-  expect(await hosts.find(host)).toBe(workspaceId)
+  expect(await hosts.find(host)).toMatchObject({ workspaceId })
+})
+
+test('a host is taken for no other before the database has ever responded', async () => {
+  await verify(owner, await claim(owner))
+  const away = openDatabase(database.url, { applicationName: 'hosts test', onError: () => {} })
+  await away.close()
+  const hosts = createHostDirectory({ db: away.db, settings: ctxOf(owner).settings, ttlMs: 0, timeoutMs: 5_000 })
+  await expect(hosts.find(host)).rejects.toMatchObject({ code: 'unavailable' })
+  for (const name of [installation, 'localhost', '10.0.0.7']) expect(await hosts.find(name)).toBeUndefined()
 })
 
 test('a workspace has at most 20 hosts, with those of former links', async () => {

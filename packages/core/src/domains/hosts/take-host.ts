@@ -1,7 +1,7 @@
 /** Who has a host. Two workspaces may name the same one: the first whose own domain is VERIFIED has it. */
 import { and, eq, isNull, ne, sql } from 'drizzle-orm'
 import { domains, hosts, workspaces } from '../../db/schema/index.ts'
-import type { DomainId } from '../../kernel/ids.ts'
+import type { DomainId, WorkspaceId } from '../../kernel/ids.ts'
 import { AppError } from '../../kernel/errors.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -19,18 +19,28 @@ type Claim = Pick<DomainRow, 'id' | 'host' | 'status'>
 export async function takeHost(ctx: Ctx, { id, host, status }: Claim): Promise<boolean> {
   if (host === null) return true
   const { workspaceId } = ctx
-  const own = { workspaceId, domainId: id, verifiedAt: null, isCurrent: false }
+  const own = { workspaceId, domainId: id, isCurrent: false }
   if (status === 'VERIFIED') {
-    const row: HostRow = { host, ...own, createdAt: timestampNow() }
+    const row: HostRow = { host, ...own, verifiedAt: null, formerWorkspaceIds: [], createdAt: timestampNow() }
     const inserted = await ctx.db.insert(hosts).values(row).onConflictDoNothing().returning({ host: hosts.host })
     if (inserted.length > 0) return true
   }
   const holder = await lockHost(ctx, host)
   if (!holder || (holder.workspaceId === workspaceId && holder.domainId === id)) return true
-  if (!(await hasGivenUp(ctx, holder))) return false
-  if (status === 'VERIFIED') await ctx.db.update(hosts).set(own).where(eq(hosts.host, host))
+  if (await isUsed(ctx, holder)) return false
+  // The HOST record was found, or was not: it is the same for every workspace.
+  const formerWorkspaceIds = listHolders(holder).filter((one) => one !== workspaceId)
+  if (status === 'VERIFIED')
+    await ctx.db
+      .update(hosts)
+      .set({ ...own, formerWorkspaceIds })
+      .where(eq(hosts.host, host))
   return true
 }
+
+/** The workspaces that may have mailed links under the host. */
+const listHolders = ({ workspaceId, verifiedAt, formerWorkspaceIds }: HostRow): WorkspaceId[] =>
+  verifiedAt === null ? formerWorkspaceIds : [...new Set([...formerWorkspaceIds, workspaceId])]
 
 /** Former hosts are kept for the links that were mailed, and every process has all hosts in its memory. */
 const maxHosts = 20
@@ -51,23 +61,24 @@ async function lockHost(ctx: Ctx, host: string): Promise<HostRow | undefined> {
 }
 
 /**
- * A host whose domain is no longer VERIFIED, or is deleted, serves the links that were mailed, until another VERIFIED
- * domain takes it. A workspace may also move a former host to another domain of its own.
+ * Whether the domain of a host names it, and is VERIFIED. Otherwise the host serves the links that were mailed, and the next
+ * VERIFIED domain that names it takes it.
  */
-async function hasGivenUp(ctx: Ctx, { workspaceId, domainId, host }: HostRow): Promise<boolean> {
-  const [holder] = await ctx.db
-    .select({ host: domains.host })
+async function isUsed({ db }: Ctx, { workspaceId, domainId, host }: HostRow): Promise<boolean> {
+  const [user] = await db
+    .select({ id: domains.id })
     .from(domains)
     .innerJoin(workspaces, eq(workspaces.id, domains.workspaceId))
     .where(
       and(
         eq(domains.workspaceId, workspaceId),
         eq(domains.id, domainId),
+        eq(domains.host, host),
         eq(domains.status, 'VERIFIED'),
         isNull(workspaces.deletedAt),
       ),
     )
-  return !holder || (workspaceId === ctx.workspaceId && holder.host !== host)
+  return user !== undefined
 }
 
 /** Puts new links under the host of a domain while `isCurrent`. Former hosts of the domain go on with former links. */
