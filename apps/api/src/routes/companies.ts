@@ -6,7 +6,6 @@ import {
   NewCompany,
 } from '@rapport/core/companies/companies.schema.ts'
 import { CompanyBatch, CompanyBatchResults } from '@rapport/core/companies/company-batch.schema.ts'
-import { lockOwners } from '@rapport/core/companies/company-owners.ts'
 import { createCompany } from '@rapport/core/companies/create-company.ts'
 import { lockCompany, readCompany } from '@rapport/core/companies/find-company.ts'
 import { listCompanies, listCompanyActivity } from '@rapport/core/companies/list-companies.ts'
@@ -21,6 +20,7 @@ import { deleteCompany } from '@rapport/core/operations/contacts/delete-company.
 import type { CompanyId } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { lockMembers } from '@rapport/core/workspaces/named-members.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
@@ -33,7 +33,7 @@ const currentCompany = recordById(Company, { lock: lockCompany, read: readCompan
 const changedCompany: CurrentRecord<{ ctx: Ctx; body: CompanyChange; params: { id: CompanyId } }> = {
   schema: Company,
   async lockAndRead({ ctx, body, params: { id } }) {
-    await lockOwners(ctx, [body])
+    await lockMembers(ctx, [body.ownerId])
     return currentCompany.lockAndRead({ ctx, params: { id } })
   },
 }

@@ -1,9 +1,7 @@
 import { getTableColumns } from 'drizzle-orm'
 import { changeCustomValues, sortByKey } from '../custom-fields/custom-values.ts'
 import type { CustomValue } from '../custom-fields/custom-fields.ts'
-import { onConstraint } from '../db/database-errors.ts'
 import { companies } from '../db/schema/index.ts'
-import { invalidField } from '../kernel/errors.ts'
 import { newId, type WorkspaceId } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
@@ -66,6 +64,3 @@ export function changeCompany(current: CompanyRow, { customFieldValues = {}, ...
     customFieldValues: changeCustomValues(current.customFieldValues, customFieldValues),
   }
 }
-
-/** The owner is no member of the workspace. */
-export const ownerNotFound = onConstraint('companies_owner_fk', () => invalidField('ownerId', 'User not found'))

@@ -3,12 +3,13 @@ import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
 import { customFieldsOf } from '../custom-fields/custom-field-references.ts'
 import { jsonRows } from '../db/json-rows.ts'
 import { companies } from '../db/schema/index.ts'
-import { insertWithEvents } from '../events/insert-with-events.ts'
+import { bothReferences, insertWithEvents } from '../events/insert-with-events.ts'
 import { companyQuota } from '../quotas/record-quota.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { memberIn, requireMember } from '../workspaces/named-members.ts'
 import type { Company, NewCompany } from './companies.schema.ts'
 import { companyCreated } from './company-events.ts'
-import { type CompanyRow, newCompany, ownerNotFound, toCompany } from './company-record.ts'
+import { type CompanyRow, newCompany, toCompany } from './company-record.ts'
 import { alreadyExists } from './find-company.ts'
 
 /**
@@ -20,7 +21,8 @@ export async function createCompany(ctx: Ctx, input: NewCompany): Promise<Compan
   const company = newCompany(ctx.workspaceId, { ...input, customFieldValues })
   const insert = (ctx: Ctx) => insertCompany(ctx, company)
   const inserted = (await companyQuota.isExact(ctx)) ? inTransaction(ctx, insert) : insert(ctx)
-  if (await inserted.catch(ownerNotFound)) return toCompany(company)
+  if (await inserted) return toCompany(company)
+  await requireMember(ctx, 'ownerId', input.ownerId)
   // Throws if a custom field was removed after the check.
   await checkCustomValues(ctx, 'COMPANY', input.customFieldValues)
   throw await alreadyExists(ctx, company)
@@ -41,5 +43,5 @@ const insertRow = insertWithEvents({
   event: companyCreated,
   toData: toCompany,
   orderBy: insertOrder,
-  references: customFieldsOf('COMPANY'),
+  references: bothReferences(customFieldsOf('COMPANY'), memberIn('ownerId')),
 })

@@ -8,16 +8,16 @@ import { notFound } from '../kernel/errors.ts'
 import type { CompanyId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { requireMember } from '../workspaces/named-members.ts'
 import type { Company, CompanyChange } from './companies.schema.ts'
 import { companyUpdated } from './company-events.ts'
-import { changeCompany, type CompanyRow, ownerNotFound, toCompany } from './company-record.ts'
-import { lockOwners } from './company-owners.ts'
+import { changeCompany, type CompanyRow, toCompany } from './company-record.ts'
 import { alreadyExists, lockCompany } from './find-company.ts'
 
 /** Updates the given properties: merges `customFieldValues` (null removes a key) and replaces `tags`. */
 export function updateCompany(ctx: Ctx, id: CompanyId, change: CompanyChange): Promise<Company> {
   return inTransaction(ctx, async (ctx) => {
-    await lockOwners(ctx, [change])
+    await requireMember(ctx, 'ownerId', change.ownerId)
     const current = await lockCompany(ctx, id)
     if (!current) throw notFound('Company')
     const customFieldValues = await checkCustomValues(ctx, 'COMPANY', change.customFieldValues ?? {})
@@ -42,7 +42,7 @@ async function saveCompany(ctx: Ctx, next: CompanyRow): Promise<void> {
     const constraint = violatedConstraint(error)
     if (constraint === 'companies_external_id_key') throw await alreadyExists(ctx, { externalId })
     if (constraint === 'companies_domain_key') throw await alreadyExists(ctx, { domain })
-    return ownerNotFound(error)
+    throw error
   })
 }
 

@@ -10,20 +10,20 @@
  *
  * Locks are taken in this order: the quota, owners, custom fields, known companies by id, new companies by key.
  */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
 import { violatedConstraint } from '../db/database-errors.ts'
 import { severalRows } from '../db/json-rows.ts'
 import { companies } from '../db/schema/index.ts'
 import { emitMany, emitUpdates } from '../events/emit.ts'
 import { AppError, changedConcurrently, invalidField } from '../kernel/errors.ts'
-import type { CompanyId, UserId } from '../kernel/ids.ts'
+import { type CompanyId, uuidOf } from '../kernel/ids.ts'
 import { companyQuota } from '../quotas/record-quota.ts'
 import { quotaExceeded } from '../quotas/require-quota.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { lockMembers, memberNotFound } from '../workspaces/named-members.ts'
 import type { Company, CompanyInput } from './companies.schema.ts'
 import { companyCreated, companyUpdated } from './company-events.ts'
-import { lockOwners } from './company-owners.ts'
 import { changeCompany, type CheckedCompany, type CompanyRow, newCompany, toCompany } from './company-record.ts'
 import { insertOrder } from './create-company.ts'
 import {
@@ -65,7 +65,7 @@ export async function upsertCompany(ctx: Ctx, input: CompanyInput): Promise<Upse
 /** Locks the company that an upsert with these keys would update, after the quota, as the upsert does. */
 export async function lockMatchingCompany(ctx: Ctx, input: CompanyInput): Promise<Company | undefined> {
   await companyQuota.read(ctx)
-  await lockOwners(ctx, [input])
+  await lockMembers(ctx, [input.ownerId])
   const { record } = createCompanyIndex(await lockCompaniesByKeys(ctx, [input])).match(input)
   return record && toCompany(record)
 }
@@ -104,7 +104,10 @@ export async function writeCompanies(
 
 /** Checks owners and custom field values. */
 async function checkInputs(ctx: Ctx, inputs: readonly CompanyInput[]): Promise<(CheckedCompany | AppError)[]> {
-  const owners = await lockOwners(ctx, inputs)
+  const owners = await lockMembers(
+    ctx,
+    inputs.map(({ ownerId }) => ownerId),
+  )
   const values = await checkEachCustomValues(ctx, {
     object: 'COMPANY',
     inputs: inputs.map(({ customFieldValues = {} }) => customFieldValues),
@@ -112,14 +115,10 @@ async function checkInputs(ctx: Ctx, inputs: readonly CompanyInput[]): Promise<(
   return inputs.map((input, index) => {
     const customFieldValues = values[index]
     if (customFieldValues instanceof AppError) return customFieldValues
-    return isMissing(owners, input.ownerId)
-      ? invalidField('ownerId', 'User not found')
-      : { ...input, customFieldValues }
+    const { ownerId } = input
+    return ownerId && !owners.has(ownerId) ? memberNotFound('ownerId') : { ...input, customFieldValues }
   })
 }
-
-const isMissing = (owners: ReadonlySet<UserId>, id: UserId | null | undefined) =>
-  Boolean(id) && !owners.has(id as UserId)
 
 interface Scope {
   index: CompanyIndex
@@ -214,7 +213,12 @@ async function freeDomains(ctx: Ctx, ids: readonly CompanyId[]): Promise<void> {
   await ctx.db
     .update(companies)
     .set({ domain: sql`null` })
-    .where(and(eq(companies.workspaceId, ctx.workspaceId), inArray(companies.id, [...ids])))
+    .where(
+      and(
+        eq(companies.workspaceId, ctx.workspaceId),
+        sql`${companies.id} = any(${sql.param(ids.map(uuidOf))}::uuid[])`,
+      ),
+    )
 }
 
 function isKeyTaken(error: unknown): false {

@@ -5,16 +5,17 @@ import { customFieldsOf } from '../custom-fields/custom-field-references.ts'
 import { changeCustomValues } from '../custom-fields/custom-values.ts'
 import { jsonRows } from '../db/json-rows.ts'
 import { deals } from '../db/schema/index.ts'
-import { insertWithEvents } from '../events/insert-with-events.ts'
+import { bothReferences, insertWithEvents } from '../events/insert-with-events.ts'
 import { violatedConstraint } from '../db/database-errors.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { findStage } from '../pipelines/stages.ts'
 import type { Ctx } from '../request/context.ts'
+import { memberIn, requireMember } from '../workspaces/named-members.ts'
 import { dealCreated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
-import { unknownReference } from './save-deal.ts'
+import { unknownCompany } from './save-deal.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /**
@@ -48,10 +49,11 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   } catch (error) {
     // The stage was removed after the look-up, which is possible outside a transaction: look it up again.
     if (violatedConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
-    return unknownReference(error)
+    return unknownCompany(error)
   }
   // Throws if a custom field was removed after the check.
   await checkCustomValues(ctx, 'DEAL', input.customFieldValues)
+  await requireMember(ctx, 'ownerId', input.ownerId)
   throw invalidField('contactId', 'Contact not found')
 }
 
@@ -61,6 +63,6 @@ const insertDeal = insertWithEvents({
   toData: toDeal,
   // The foreign keys lock the stages in row order. Like every other transaction, this one must lock them in id order.
   orderBy: sql`stage_id, id`,
-  references: customFieldsOf('DEAL'),
+  references: bothReferences(customFieldsOf('DEAL'), memberIn('ownerId')),
   owner: owningContact,
 })

@@ -1,13 +1,15 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { readContact } from '../contacts/read-contact.ts'
-import { events } from '../db/schema/index.ts'
-import { newId } from '../kernel/ids.ts'
+import { companies, deals, events, tasks } from '../db/schema/index.ts'
+import { newId, type UserId } from '../kernel/ids.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
+import type { Ctx } from '../request/context.ts'
 import { removeMember } from '../team/members.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import {
+  createTestCompany,
   createTestContact,
   createTestCtx,
   createTestDeal,
@@ -95,8 +97,34 @@ test('members who leave do not deadlock with deals that are closed', async () =>
   ])
 })
 
-test('a workspace whose deals have owners can be deleted', async () => {
-  await updateDeal(ctx, deal.id, { ownerId: await createTestMember(ctx) })
+test.each<[string, (of: Ctx, userId: UserId) => Promise<object>]>([
+  ['deal', (of, ownerId) => createTestDeal(of, { ownerId, pipelineId: deal.pipelineId, contactId: deal.contactId })],
+  ['task', (of, assigneeId) => createTestTask(of, { assigneeId, contactId: deal.contactId })],
+  ['company', (of, ownerId) => createTestCompany(of, { ownerId })],
+])('a %s that is created while its member leaves names no other than members', async (_record, create) => {
+  const first = await createTestMember(ctx)
+  const creating = await openTransaction(ctx.db, (db) => create({ ...ctx, db }, first))
+  const removing = removeMember(ctx, first)
+  await waitUntilBlocked(database.db)
+  await creating.commit()
+  await removing
+
+  const second = await createTestMember(ctx)
+  const leaving = await openTransaction(ctx.db, (db) => removeMember({ ...ctx, db }, second))
+  const late = Promise.allSettled([create(ctx, second)])
+  await waitUntilBlocked(database.db)
+  await leaving.commit()
+  expect(await late).toMatchObject([{ reason: { code: 'validation_error', message: 'User not found' } }])
+  for (const [table, column] of [
+    [deals, deals.ownerId],
+    [tasks, tasks.assigneeId],
+    [companies, companies.ownerId],
+  ] as const)
+    expect(await ctx.db.$count(table, inArray(column, [first, second]))).toBe(0)
+})
+
+test('the deletion of a workspace writes none of the records that name members', async () => {
+  const owned = await updateDeal(ctx, deal.id, { ownerId: await createTestMember(ctx) })
   await deleteWorkspace(ctx, { name: (await readWorkspace(ctx)).name })
-  expect(await readDeal(ctx, deal.id)).toMatchObject({ ownerId: null })
+  expect(await readDeal(ctx, deal.id)).toEqual(owned)
 })

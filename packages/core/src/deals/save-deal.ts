@@ -8,25 +8,26 @@ import { sql } from 'drizzle-orm'
 import { touchContactSql } from '../contacts/touch-last-activity.ts'
 import { companyNotFound } from '../companies/linked-companies.ts'
 import { jsonRows } from '../db/json-rows.ts'
-import { violatedConstraint } from '../db/database-errors.ts'
+import { onConstraint } from '../db/database-errors.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { text, timestamptz } from '../db/statements/sql-types.ts'
 import { emit, emitUpdates } from '../events/emit.ts'
-import { invalidField } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import type { Ctx } from '../request/context.ts'
+import { requireMember } from '../workspaces/named-members.ts'
 import { dealLost, dealStageChanged, dealUpdated, dealWon } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Writes `next` over the locked `current`, records the move and the activity of the contact, and emits the events. Throws
- * `validation_error` if the stage does not exist.
+ * `validation_error` if the stage, the company or the owner does not exist.
  */
 export async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promise<DealRow> {
+  if (next.ownerId !== current.ownerId) await requireMember(ctx, 'ownerId', next.ownerId)
   const now = timeOfUpdate(current.updatedAt)
   const closedAt = next.status === 'OPEN' ? null : now
   const saved = { ...next, closedAt: next.status === current.status ? next.closedAt : closedAt, updatedAt: now }
@@ -40,22 +41,15 @@ export async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promi
     deals: dealRows.stringify([saved]),
     moves: moveRows.stringify(isMove(current, saved) ? [toMove(ctx, current, saved)] : []),
   })
-  const written = await write.catch(unknownReference)
+  const written = await write.catch(unknownCompany)
   // The stage was not found. Throws, unless it was created in the meantime.
   if (written.length === 0) return saveDeal(ctx, current, { ...next, ...(await lockStage(ctx, next)) })
   await emitDealEvents(ctx, current, saved)
   return saved
 }
 
-const unknownReferences = new Map([
-  ['deals_owner_fk', () => invalidField('ownerId', 'User not found')],
-  ['deals_company_fk', companyNotFound],
-])
-
-/** Converts the error for an owner who is no member of the workspace, and for a company that does not exist. */
-export function unknownReference(error: unknown): never {
-  throw unknownReferences.get(violatedConstraint(error) ?? '')?.() ?? error
-}
+/** Converts the error for a company that does not exist. */
+export const unknownCompany = onConstraint('deals_company_fk', companyNotFound)
 
 const dealRows = jsonRows(deals)
 const moveRows = jsonRows(dealMoves)

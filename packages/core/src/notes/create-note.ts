@@ -1,11 +1,10 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
-import { onConstraint } from '../db/database-errors.ts'
 import { jsonRows } from '../db/json-rows.ts'
 import { companies, deals, notes } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
-import { AppError, invalidField, unauthenticated } from '../kernel/errors.ts'
+import { AppError, invalidField } from '../kernel/errors.ts'
 import { type ContactId, type DealId, newId } from '../kernel/ids.ts'
 import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
 import { timestampNow } from '../kernel/validation.ts'
@@ -31,7 +30,7 @@ export function createNote(ctx: Ctx, input: NoteInput): Promise<Note> {
     const note = toRow(ctx, { ...input, contactId: input.contactId ?? (await findContactOfDeal(ctx, input.dealId)) })
     await lockRecords(ctx, note, { isContactGiven: input.contactId !== null })
     await requireCapacity(ctx, note)
-    await insertNote(ctx, note).catch(authorNotFound)
+    await insertNote(ctx, note)
     use.used += 1
     return toNote(note)
   })
@@ -54,9 +53,6 @@ function toRow({ workspaceId, actor }: Ctx, input: NoteInput): NoteRow {
     updatedAt: now,
   }
 }
-
-/** The member was removed after the request was authenticated. */
-const authorNotFound = onConstraint('notes_author_fk', () => unauthenticated())
 
 /** Returns null for a deal that is unknown, or that has outlived its contact. */
 async function findContactOfDeal(ctx: Ctx, id: DealId | null): Promise<ContactId | null> {

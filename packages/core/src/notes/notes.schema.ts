@@ -20,7 +20,7 @@ export const Note = z
     dealId: RecordId('dea').nullable().describe('The deal that the note is about. `null` for none.'),
     authorId: RecordId('usr')
       .nullable()
-      .describe('The member who wrote the note. `null` for an API key, and after the member left.'),
+      .describe('The member who wrote the note, also after they left. `null` for an API key.'),
     apiKeyId: RecordId('key').nullable().describe('The API key that wrote the note. `null` for a member.'),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,

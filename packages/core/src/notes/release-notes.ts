@@ -1,13 +1,14 @@
-/** What happens to notes when a record that they name is merged or deleted, or their author leaves. */
-import { and, eq, inArray, isNotNull, isNull, type SQL } from 'drizzle-orm'
+/** What happens to notes when a record that they name is merged or deleted. */
+import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { notes } from '../db/schema/index.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
 import { updatesFrom } from '../events/changes.ts'
 import { emitMany, emitUpdates } from '../events/emit.ts'
-import type { CompanyId, ContactId, DealId, NoteId, UserId } from '../kernel/ids.ts'
+import type { CompanyId, ContactId, DealId } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
+import { isOneOf, lockFirst } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { noteDeleted, noteUpdated } from './note-events.ts'
 import { type NoteRow, toNote } from './note-record.ts'
@@ -43,26 +44,7 @@ export async function releaseNotesOfCompany(ctx: Ctx, companyId: CompanyId): Pro
   await release(ctx, eq(notes.companyId, companyId), { former: { companyId }, others: [notes.contactId, notes.dealId] })
 }
 
-/**
- * Clears the author of a member's notes, and emits `note.updated` for each. Call it in the transaction that deletes the
- * member, with the member locked. This is not an activity of the contacts.
- */
-export async function clearAuthor(ctx: Ctx, userId: UserId): Promise<void> {
-  await updateAll(ctx, eq(notes.authorId, userId), { from: { authorId: userId }, to: { authorId: null } })
-}
-
-/**
- * Clears the authors of all notes, without events. Call it in the transaction that deletes all members of the workspace:
- * see `distribute.ts` about foreign keys.
- */
-export async function clearAllAuthors(ctx: Ctx): Promise<void> {
-  await ctx.db
-    .update(notes)
-    .set({ authorId: null })
-    .where(and(eq(notes.workspaceId, ctx.workspaceId), isNotNull(notes.authorId)))
-}
-
-type Reference = Partial<Pick<NoteRow, 'contactId' | 'companyId' | 'dealId' | 'authorId'>>
+type Reference = Partial<Pick<NoteRow, 'contactId' | 'companyId' | 'dealId'>>
 
 async function release(
   ctx: Ctx,
@@ -81,7 +63,7 @@ async function updateAll(ctx: Ctx, where: SQL, { from, to }: { from: Reference; 
       await ctx.db
         .update(notes)
         .set(change)
-        .where(byIds(ctx, await lockNext(ctx, where, limit)))
+        .where(isOneOf(notes, ctx, await lockFirst(notes, ctx, { where, limit })))
         .returning(),
     emit: async (rows) => await emitUpdates(ctx, noteUpdated, updatesFrom(rows.map(toNote), from)),
   })
@@ -92,25 +74,8 @@ async function deleteAll(ctx: Ctx, where: SQL | undefined): Promise<void> {
     changeBatch: async (limit) =>
       await ctx.db
         .delete(notes)
-        .where(byIds(ctx, await lockNext(ctx, where, limit)))
+        .where(isOneOf(notes, ctx, await lockFirst(notes, ctx, { where, limit })))
         .returning(),
     emit: async (rows) => await emitMany(ctx, noteDeleted, rows.map(toNote)),
   })
 }
-
-/**
- * Locks the next notes in the order of their ids: the lock of a contact guards its notes, but a deal or an author has those
- * of several contacts, and two such changes would deadlock in different orders.
- */
-async function lockNext(ctx: Ctx, where: SQL | undefined, limit: number): Promise<NoteId[]> {
-  const locked = await ctx.db
-    .select({ id: notes.id })
-    .from(notes)
-    .where(and(eq(notes.workspaceId, ctx.workspaceId), where))
-    .orderBy(notes.id)
-    .limit(limit)
-    .for('update')
-  return locked.map(({ id }) => id)
-}
-
-const byIds = (ctx: Ctx, ids: NoteId[]) => and(eq(notes.workspaceId, ctx.workspaceId), inArray(notes.id, ids))

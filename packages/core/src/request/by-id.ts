@@ -1,5 +1,6 @@
-import { and, eq, type GetColumnData, inArray, type SQL } from 'drizzle-orm'
+import { and, eq, type GetColumnData, inArray, type SQL, sql } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
+import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from './context.ts'
 
 /** The condition for one record of the workspace in `ctx`. The type of the id must match the table. */
@@ -21,6 +22,34 @@ export function isAmongFirst(
   const first = ctx.db.select({ id: table.id }).from(table).where(and(ofWorkspace, where)).limit(limit)
   return and(ofWorkspace, inArray(table.id, first))
 }
+
+/**
+ * Locks the first `limit` records that meet `where` until the transaction ends, in the order of their ids, and returns
+ * their UUIDs. For records
+ * that no lock of a contact guards: two changes of several of them would deadlock in different orders.
+ */
+export async function lockFirst(
+  table: AnyPgTable & { workspaceId: AnyPgColumn; id: AnyPgColumn },
+  ctx: Ctx,
+  { where, limit }: { where: SQL | undefined; limit: number },
+): Promise<string[]> {
+  const locked = await ctx.db
+    .select({ id: table.id })
+    .from(table)
+    .where(and(eq(table.workspaceId, ctx.workspaceId), where))
+    .orderBy(table.id)
+    .limit(limit)
+    .for('update')
+  return locked.map(({ id }) => uuidOf(id as IdOf<IdPrefix>))
+}
+
+/** The condition for records of the workspace by their UUIDs. */
+export const isOneOf = (
+  table: { workspaceId: AnyPgColumn; id: AnyPgColumn },
+  ctx: Ctx,
+  uuids: readonly string[],
+): SQL | undefined =>
+  and(eq(table.workspaceId, ctx.workspaceId), sql`${table.id} = any(${sql.param([...uuids])}::uuid[])`)
 
 /**
  * Locks a record until the transaction ends, so that what the transaction reads of it stays true. Does nothing if the

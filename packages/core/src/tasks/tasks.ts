@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, isNotNull, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
@@ -8,8 +8,7 @@ import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { byId, isAmongFirst } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
-import { onConstraint } from '../db/database-errors.ts'
-import { invalidField, notFound } from '../kernel/errors.ts'
+import { notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
 import { updatesFrom } from '../events/changes.ts'
 import { emit, emitMany, emitUpdates } from '../events/emit.ts'
@@ -21,10 +20,9 @@ import { tasks } from '../db/schema/index.ts'
 import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
 import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from './task-events.ts'
 import { timestampNow } from '../kernel/validation.ts'
+import { clearMember, memberIn, requireMember } from '../workspaces/named-members.ts'
 
 export type TaskRow = typeof tasks.$inferSelect
-
-const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('assigneeId', 'User not found'))
 
 /** Creates an OPEN task for a contact and emits `task.created`. Throws `not_found` if the contact does not exist. */
 export async function createTask(ctx: Ctx, contactId: ContactId, input: TaskInput): Promise<Task> {
@@ -43,14 +41,16 @@ export async function createTask(ctx: Ctx, contactId: ContactId, input: TaskInpu
     createdAt: now,
     updatedAt: now,
   }
-  if (!(await insertTask(ctx, task).catch(assigneeNotFound))) throw notFound('Contact')
-  return toTask(task)
+  if (await insertTask(ctx, task)) return toTask(task)
+  await requireMember(ctx, 'assigneeId', input.assigneeId)
+  throw notFound('Contact')
 }
 
 const insertTask = insertWithEvents({
   into: jsonRows(tasks),
   event: taskCreated,
   toData: toTask,
+  references: memberIn('assigneeId'),
   owner: owningContact,
 })
 
@@ -94,7 +94,16 @@ export async function deleteTask(ctx: Ctx, id: TaskId): Promise<void> {
 
 /** Moves the tasks of a locked contact to another locked contact, and emits `task.updated` for each. */
 export async function moveTasks(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
-  await updateAll(ctx, eq(tasks.contactId, from), { from: { contactId: from }, to: { contactId: to } })
+  const change = { contactId: to, updatedAt: timeAtLeast(tasks.updatedAt, timestampNow()) }
+  await changeWithEvents({
+    changeBatch: (limit) =>
+      ctx.db
+        .update(tasks)
+        .set(change)
+        .where(isAmongFirst(tasks, ctx, { where: eq(tasks.contactId, from), limit }))
+        .returning(),
+    emit: async (rows) => await emitUpdates(ctx, taskUpdated, updatesFrom(rows.map(toTask), { contactId: from })),
+  })
 }
 
 /** A subquery for the contacts of a member's tasks. */
@@ -103,24 +112,8 @@ export function selectContactsOfTasks(ctx: Ctx, userId: UserId) {
   return ctx.db.select({ id: tasks.contactId }).from(tasks).where(isAssigned)
 }
 
-/**
- * Clears the assignee of a member's tasks, and emits `task.updated` for each. Call it in the transaction that deletes
- * the member, with the contacts and the member locked. This is not an activity of the contacts.
- */
-export function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
-  return updateAll(ctx, eq(tasks.assigneeId, userId), { from: { assigneeId: userId }, to: { assigneeId: null } })
-}
-
-/**
- * Clears the assignees of all tasks, without events. Call it in the transaction that deletes all members of the
- * workspace: see `distribute.ts` about foreign keys.
- */
-export async function unassignAllTasks(ctx: Ctx): Promise<void> {
-  await ctx.db
-    .update(tasks)
-    .set({ assigneeId: null })
-    .where(and(eq(tasks.workspaceId, ctx.workspaceId), isNotNull(tasks.assigneeId)))
-}
+/** Clears the assignee of a member's tasks: see `clearMember`. */
+export const unassignTasks = clearMember({ table: tasks, field: 'assigneeId', event: taskUpdated, toData: toTask })
 
 /** Deletes the tasks of a locked contact, and emits `task.deleted` for each. */
 export async function deleteTasksOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
@@ -134,22 +127,6 @@ export async function deleteTasksOfContact(ctx: Ctx, contactId: ContactId): Prom
   })
 }
 
-type Reference = { contactId: ContactId } | { assigneeId: UserId | null }
-
-/** Replaces a reference in all tasks that have it. */
-function updateAll(ctx: Ctx, where: SQL, { from, to }: { from: Reference; to: Reference }): Promise<void> {
-  const updatedAt = timeAtLeast(tasks.updatedAt, timestampNow())
-  return changeWithEvents({
-    changeBatch: (limit) =>
-      ctx.db
-        .update(tasks)
-        .set({ ...to, updatedAt })
-        .where(isAmongFirst(tasks, ctx, { where, limit }))
-        .returning(),
-    emit: async (rows) => await emitUpdates(ctx, taskUpdated, updatesFrom(rows.map(toTask), from)),
-  })
-}
-
 async function emitTaskEvents(ctx: Ctx, before: TaskRow, after: TaskRow): Promise<void> {
   const task = toTask(after)
   const { status, completedAt, updatedAt } = after
@@ -160,6 +137,7 @@ async function emitTaskEvents(ctx: Ctx, before: TaskRow, after: TaskRow): Promis
 }
 
 async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<TaskRow> {
+  if (next.assigneeId !== current.assigneeId) await requireMember(ctx, 'assigneeId', next.assigneeId)
   const now = timeOfUpdate(current.updatedAt)
   const completedAt = next.status === 'OPEN' ? null : now
   const saved = {
@@ -167,7 +145,7 @@ async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<Task
     completedAt: next.status === current.status ? next.completedAt : completedAt,
     updatedAt: now,
   }
-  await updateRow(ctx.db, saved).catch(assigneeNotFound)
+  await updateRow(ctx.db, saved)
   return saved
 }
 

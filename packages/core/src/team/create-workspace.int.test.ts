@@ -1,3 +1,4 @@
+import { eq } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { listAuditEntries } from '../audit/audit.ts'
 import { logIn } from '../auth/login.ts'
@@ -5,9 +6,10 @@ import type { BaseCtx } from '../request/context.ts'
 import { listPipelines } from '../pipelines/pipelines.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
+import { uuidOf } from '../kernel/ids.ts'
 import { testSettings, readMailedToken, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
+import { clearDeletedWorkspace, deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
 import { createWorkspaceAndInviteOwner } from './create-workspace.ts'
 import { acceptInvite, listInvites } from './invites.ts'
 
@@ -79,5 +81,8 @@ test('with the same key, one workspace and one invite, also at once', async () =
   expect(await create()).toMatchObject({ workspace: { id }, invite: null })
   const ctx = { ...base, workspaceId: id, actor: { kind: 'system' } as const }
   await deleteWorkspace(ctx, { name: 'Presses' })
-  await expect(create()).rejects.toThrow(`${id} was created with this key, and deleted`)
+  await expect(create()).rejects.toThrow('was deleted: use another key')
+  while (await clearDeletedWorkspace(ctx, uuidOf(id)));
+  expect(await database.db.$count(workspaces, eq(workspaces.id, id))).toBe(0)
+  await expect(create()).rejects.toThrow('was deleted: use another key')
 })

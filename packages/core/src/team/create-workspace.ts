@@ -46,7 +46,7 @@ async function findCreated(
   await lockName(db, `workspace of ${key}`)
   const [row] = await db.select().from(workspaces).where(eq(workspaces.creationKey, key))
   if (!row) return undefined
-  if (row.deletedAt) throw conflict('wrong_state', `${row.id} was created with this key, and deleted: use another key`)
+  if (row.deletedAt) throw conflict('wrong_state', 'The workspace of this key was deleted: use another key')
   const isCreation = and(eq(auditEntries.workspaceId, row.id), eq(auditEntries.action, 'workspace.created'))
   const [created] = await db.select({ details: auditEntries.details }).from(auditEntries).where(isCreation)
   // The name may have changed since, so the call itself is compared; after a year it is no longer known.

@@ -1,7 +1,7 @@
 import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { and, eq } from 'drizzle-orm'
 import { union } from 'drizzle-orm/pg-core'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Ctx } from '../request/context.ts'
 import { audit } from '../audit/audit.ts'
 import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.ts'
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
@@ -9,7 +9,6 @@ import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { clearCompanyOwners } from '../companies/company-owners.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
-import { repeatWhileReferenced } from '../db/distribution/conflicts.ts'
 import { clearDealOwners, selectContactsOfDeals } from '../deals/deal-owners.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import type { UserId } from '../kernel/ids.ts'
@@ -17,7 +16,6 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { members, users } from '../db/schema/index.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
-import { clearAuthor } from '../notes/release-notes.ts'
 import { selectContactsOfTasks, unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
 import type { Timestamp } from '../kernel/validation.ts'
@@ -68,8 +66,8 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks, the owner of their deals and companies, and
- * the author of their notes. Their
+ * Removes a member from the workspace and clears the assignee of their tasks, and the owner of their deals and companies.
+ * Their notes keep their author. Their
  * sessions in it, and the API keys and invites that they created, are deleted, and the account too if this was its last
  * workspace. Throws `wrong_state` for the last OWNER.
  */
@@ -86,18 +84,14 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
   })
 }
 
-function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
-  const keys = ['tasks_assignee_fk', 'deals_owner_fk', 'companies_owner_fk', 'notes_author_fk']
-  return repeatWhileReferenced(keys, async () => {
-    await lockContacts(ctx, union(selectContactsOfTasks(ctx, userId), selectContactsOfDeals(ctx, userId)))
-    // Locked after the contacts, as in every change of a task or deal, so that none is assigned to the member from here on.
-    await ctx.db.select({ userId: members.userId }).from(members).where(byUserId(ctx, userId)).for('update')
-    await unassignTasks(ctx, userId)
-    await clearDealOwners(ctx, userId)
-    await clearCompanyOwners(ctx, userId)
-    await clearAuthor(ctx, userId)
-    await inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
-  })
+async function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
+  await lockContacts(ctx, union(selectContactsOfTasks(ctx, userId), selectContactsOfDeals(ctx, userId)))
+  // Locked after the contacts, as in every change of a task or deal, so that none is assigned to the member from here on.
+  await ctx.db.select({ userId: members.userId }).from(members).where(byUserId(ctx, userId)).for('update')
+  await unassignTasks(ctx, userId)
+  await clearDealOwners(ctx, userId)
+  await clearCompanyOwners(ctx, userId)
+  await ctx.db.delete(members).where(byUserId(ctx, userId))
 }
 
 /** Locks the workspace, so that two OWNERs cannot demote each other concurrently. */

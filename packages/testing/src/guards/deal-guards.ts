@@ -9,6 +9,22 @@ const tests = [`${core}/deals/erase-deals.int.test.ts`]
 export const dealGuards: readonly TestedGuard[] = [
   {
     promise: 'writes',
+    name: 'a contact gets a company that is being deleted',
+    file: `${core}/companies/linked-companies.ts`,
+    search: "\n    .for('key share', skipLocked ? { skipLocked } : {})",
+    replacement: '',
+    tests: [`${core}/contacts/contact-company.int.test.ts`],
+  },
+  {
+    promise: 'writes',
+    name: 'a record names a member who is leaving',
+    file: `${core}/workspaces/named-members.ts`,
+    search: "\n    .for('key share', skipLocked ? { skipLocked } : {})",
+    replacement: '',
+    tests: [`${core}/deals/deal-owner.int.test.ts`],
+  },
+  {
+    promise: 'writes',
     name: 'an erasure deletes closed deals',
     file: erasing,
     search: "eq(deals.status, 'OPEN'), isNull",

@@ -32,11 +32,7 @@ const tableOptions = {
 /** Foreign keys of which one column becomes null when the referenced row is deleted: the workspace must stay. */
 const emptiedColumns = {
   campaigns_list_fk: 'list_id',
-  companies_owner_fk: 'owner_id',
-  deals_owner_fk: 'owner_id',
   forms_list_fk: 'list_id',
-  notes_author_fk: 'author_id',
-  tasks_assignee_fk: 'assignee_id',
 }
 
 /** Returns the generated SQL with the hand-written parts. Throws if it has no place for one of them. */

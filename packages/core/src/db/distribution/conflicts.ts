@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../client.ts'
-import { hasSqlState, isDatabaseUnavailable, violatedConstraint } from '../database-errors.ts'
+import { hasSqlState, isDatabaseUnavailable } from '../database-errors.ts'
 import { isInTransaction, transaction } from '../transaction.ts'
 
 const deadlock = '40P01'
@@ -31,22 +31,6 @@ export async function repeatAfterDeadlock<Result>(db: Db, work: (db: Db) => Prom
 /** Makes inserts of the same unique value take turns until the transaction ends: concurrent ones would deadlock. */
 export async function lockUniqueValue(db: Db, value: SQL): Promise<void> {
   await db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${value}, 0))`)
-}
-
-/**
- * Repeats the deletion of a row while a concurrent transaction adds a reference to it: a row lock is not on every server.
- * `work` removes the references and deletes the row in a savepoint.
- */
-export async function repeatWhileReferenced(
-  foreignKeys: readonly string[],
-  work: () => Promise<unknown>,
-): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!foreignKeys.includes(violatedConstraint(error) ?? '')) throw error
-    await repeatWhileReferenced(foreignKeys, work)
-  }
 }
 
 /** For a write that a request can do without: it fails while any server is down, and a read of another need not. */

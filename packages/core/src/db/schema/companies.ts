@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { foreignKey, index, jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { members } from './auth.ts'
+import { index, jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -14,6 +13,7 @@ export const companies = tenantTable(
     domain: text(),
     /** The key of the company in the caller's own product. */
     externalId: text(),
+    /** No foreign key: see `named-members.ts`. */
     ownerId: id('usr'),
     phone: text(),
     website: text(),
@@ -34,12 +34,6 @@ export const companies = tenantTable(
       // Partial: a change of a key that foreign keys could use would lock out the records of the company.
       uniqueIndex('companies_domain_key').on(t.workspaceId, t.domain).where(sql`${t.domain} is not null`),
       uniqueIndex('companies_external_id_key').on(t.workspaceId, t.externalId).where(sql`${t.externalId} is not null`),
-      // The migration narrows it to SET NULL (owner_id), as of deals.
-      foreignKey({
-        name: 'companies_owner_fk',
-        columns: [t.workspaceId, t.ownerId],
-        foreignColumns: [members.workspaceId, members.userId],
-      }).onDelete('set null'),
       index('companies_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('companies_updated_index').on(t.workspaceId, t.updatedAt, t.id),
       index('companies_owner_index')

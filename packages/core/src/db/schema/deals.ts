@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, date, foreignKey, index, jsonb, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
-import { members } from './auth.ts'
 import { companies } from './companies.ts'
 import { stages } from './pipelines.ts'
 
@@ -29,6 +28,7 @@ export const deals = tenantTable(
     valueCents: bigint({ mode: 'number' }).notNull().default(0),
     status: text({ enum: dealStatuses }).notNull().default('OPEN'),
     closedAt: timestamptz(),
+    /** No foreign key: see `named-members.ts`. */
     ownerId: id('usr'),
     expectedCloseOn: date(),
     lostReason: text(),
@@ -46,12 +46,6 @@ export const deals = tenantTable(
         columns: [t.workspaceId, t.pipelineId, t.stageId],
         foreignColumns: [stages.workspaceId, stages.pipelineId, stages.id],
       }),
-      // The migration narrows it to SET NULL (owner_id): a member's deals have no owner when the member leaves.
-      foreignKey({
-        name: 'deals_owner_fk',
-        columns: [t.workspaceId, t.ownerId],
-        foreignColumns: [members.workspaceId, members.userId],
-      }).onDelete('set null'),
       index('deals_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('deals_updated_index').on(t.workspaceId, t.updatedAt, t.id),
       index('deals_value_index').on(t.workspaceId, t.valueCents, t.id),

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { check, foreignKey, index, text } from 'drizzle-orm/pg-core'
-import { members } from './auth.ts'
+import { check, index, text } from 'drizzle-orm/pg-core'
 import { companies } from './companies.ts'
 import { createdAt, id, oneOf, timestamptz } from './columns.ts'
 import { contacts } from './contacts.ts'
@@ -20,8 +19,8 @@ export const notes = tenantTable(
     contactId: id('con'),
     companyId: id('cpy'),
     dealId: id('dea'),
+    // No foreign keys: notes outlive the members and the API keys that wrote them.
     authorId: id('usr'),
-    /** No foreign key: notes outlive the API keys that wrote them. */
     apiKeyId: id('key'),
     createdAt: createdAt(),
     updatedAt: createdAt(),
@@ -30,12 +29,6 @@ export const notes = tenantTable(
     key: ['id'],
     references: { contactId: contacts, companyId: companies, dealId: deals },
     extra: (t) => [
-      // The migration narrows it to SET NULL (author_id), as of tasks.
-      foreignKey({
-        name: 'notes_author_fk',
-        columns: [t.workspaceId, t.authorId],
-        foreignColumns: [members.workspaceId, members.userId],
-      }).onDelete('set null'),
       index('notes_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('notes_occurred_index').on(t.workspaceId, t.occurredAt, t.id),
       index('notes_kind_index').on(t.workspaceId, t.kind, t.createdAt, t.id),

@@ -27,7 +27,7 @@ export const workspaces = pgTable(
     quotas: jsonb().$type<Partial<Record<QuotaName, number>>>().notNull().default({}),
     /** Set by the operator: a suspended workspace can be read, but it neither changes nor sends anything. */
     suspendedAt: timestamptz(),
-    /** The `--idempotency-key` with which the operator created the workspace. */
+    /** The `--idempotency-key` with which the operator created the workspace. A row with a new id keeps it afterward. */
     creationKey: text().unique('workspaces_creation_key'),
     createdAt: createdAt(),
     updatedAt: createdAt(),

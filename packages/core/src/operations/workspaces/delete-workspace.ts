@@ -4,15 +4,11 @@ import { inAccountTransaction } from '../../auth/account-transaction.ts'
 import { deleteAllApiKeys } from '../../auth/api-keys.ts'
 import { requireUnchangedActor } from '../../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../../auth/users.ts'
-import { clearAllCompanyOwners } from '../../companies/company-owners.ts'
-import { clearAllDealOwners } from '../../deals/deal-owners.ts'
 import type { Ctx } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
-import { uuidOf } from '../../kernel/ids.ts'
+import { newId, uuidOf } from '../../kernel/ids.ts'
 import { enqueue } from '../../work/enqueue.ts'
 import { isNoDrain } from '../../work/kinds.ts'
-import { clearAllAuthors } from '../../notes/release-notes.ts'
-import { unassignAllTasks } from '../../tasks/tasks.ts'
 import type { WorkspaceDeletion } from '../../workspaces/workspaces.schema.ts'
 import * as schema from '../../db/schema/index.ts'
 import { invites, members, sessions, webhookHealth, work, workspaces } from '../../db/schema/index.ts'
@@ -56,9 +52,15 @@ export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boo
     // deleted by cascade.
     await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isDeleted).for('update')
     await removeAllMembers(ctx)
-    await ctx.db.delete(workspaces).where(isDeleted)
+    const [cleared] = await ctx.db.delete(workspaces).where(isDeleted).returning()
+    if (cleared?.creationKey) await keepCreationKey(ctx, cleared)
   })
   return false
+}
+
+/** A program that repeats its calls must not create the workspace again. The row has an id that nothing refers to. */
+async function keepCreationKey(ctx: Ctx, { creationKey, deletedAt }: typeof workspaces.$inferSelect): Promise<void> {
+  await ctx.db.insert(workspaces).values({ id: newId('wsp'), name: '', creationKey, deletedAt })
 }
 
 /** Sessions are deleted by cascade. */
@@ -69,10 +71,6 @@ async function removeAllMembers(ctx: Ctx): Promise<void> {
     ctx,
     memberships.map(({ userId }) => userId),
   )
-  await unassignAllTasks(ctx)
-  await clearAllDealOwners(ctx)
-  await clearAllCompanyOwners(ctx)
-  await clearAllAuthors(ctx)
   const removed = await ctx.db.delete(members).where(isInWorkspace).returning({ userId: members.userId })
   await deleteUsersWithoutWorkspace(
     ctx,
