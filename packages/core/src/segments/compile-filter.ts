@@ -183,6 +183,7 @@ function byDeal(to: Compilation, { deal }: LeafWith<'deal'>, path: string): SQL 
 function byCompany(to: Compilation, { company }: LeafWith<'company'>, path: string): SQL {
   const { id, ownerId, tags, ...fields } = company
   if (id && !to.references.companies.has(id)) return reject(to, `${path}.company.id`, 'Company not found')
+  if (ownerId && !to.references.members.has(ownerId)) return reject(to, `${path}.company.ownerId`, 'User not found')
   const conditions = Object.entries(fields).map(([name, given]) => {
     const at = `${path}.company.${name}`
     const field = findField('COMPANY', name, to.references.customFields.COMPANY)

@@ -2,8 +2,16 @@
 import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { findCustomFields, readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
-import { campaigns, companies, contactAliases, lists, pipelines, trackingConsents } from '../db/schema/index.ts'
-import type { CampaignId, CompanyId, ListId, PipelineId } from '../kernel/ids.ts'
+import {
+  campaigns,
+  companies,
+  contactAliases,
+  lists,
+  members,
+  pipelines,
+  trackingConsents,
+} from '../db/schema/index.ts'
+import type { CampaignId, CompanyId, ListId, PipelineId, UserId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { customKeyOf, type FilterObject, type NamedCustomFields } from './filter-fields.ts'
 import type { Filter, Leaf } from './filter.schema.ts'
@@ -11,6 +19,7 @@ import type { Filter, Leaf } from './filter.schema.ts'
 export interface FilterReferences {
   customFields: Readonly<Record<FilterObject, NamedCustomFields>>
   companies: ReadonlySet<CompanyId>
+  members: ReadonlySet<UserId>
   lists: ReadonlySet<ListId>
   campaigns: ReadonlySet<CampaignId>
   pipelines: ReadonlySet<PipelineId>
@@ -20,7 +29,7 @@ export interface FilterReferences {
   hasTrackingConsents: boolean
 }
 
-/** Reads the custom fields, lists, campaigns, pipelines and companies that the filter names and that exist in the workspace. */
+/** Reads the custom fields, lists, campaigns, pipelines, companies and members that the filter names and that exist in the workspace. */
 export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterReferences> {
   const leaves = leavesOf(filter)
   const ofContacts = leaves.flatMap((leaf) => ('field' in leaf ? [leaf.field] : []))
@@ -33,21 +42,30 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
     },
     companies: await findIds(ctx, {
       table: companies,
+      id: companies.id,
       ids: leaves.flatMap((leaf) => ('company' in leaf && leaf.company.id ? [leaf.company.id] : [])),
+    }),
+    members: await findIds(ctx, {
+      table: members,
+      id: members.userId,
+      ids: leaves.flatMap((leaf) => ('company' in leaf && leaf.company.ownerId ? [leaf.company.ownerId] : [])),
     }),
     lists: await findIds(ctx, {
       table: lists,
+      id: lists.id,
       ids: leaves.flatMap((leaf) => ('list' in leaf ? [leaf.list] : [])),
       condition: isNull(lists.deletedAt),
     }),
     campaigns: await findIds(ctx, {
       table: campaigns,
+      id: campaigns.id,
       ids: leaves.flatMap((leaf) => ('campaign' in leaf && leaf.campaign !== 'any' ? [leaf.campaign] : [])),
     }),
     hasMergedContacts: hasCampaign && (await hasRows(ctx, contactAliases)),
     hasTrackingConsents: hasCampaign && (await hasRows(ctx, trackingConsents)),
     pipelines: await findIds(ctx, {
       table: pipelines,
+      id: pipelines.id,
       ids: leaves.flatMap((leaf) => ('deal' in leaf && leaf.deal.pipelineId ? [leaf.deal.pipelineId] : [])),
     }),
   }
@@ -75,17 +93,18 @@ async function hasRows(ctx: Ctx, table: typeof contactAliases | typeof trackingC
 }
 
 interface Wanted<Id> {
-  table: AnyPgTable & Record<'workspaceId' | 'id', AnyPgColumn>
+  table: AnyPgTable & { workspaceId: AnyPgColumn }
+  id: AnyPgColumn
   ids: Id[]
   condition?: SQL
 }
 
 /** Returns those of the ids that records of the workspace have. */
-async function findIds<Id>(ctx: Ctx, { table, ids, condition }: Wanted<Id>): Promise<Set<Id>> {
+async function findIds<Id>(ctx: Ctx, { table, id, ids, condition }: Wanted<Id>): Promise<Set<Id>> {
   if (ids.length === 0) return new Set()
   const rows = await ctx.db
-    .select({ id: table.id })
+    .select({ id })
     .from(table)
-    .where(and(eq(table.workspaceId, ctx.workspaceId), inArray(table.id, ids), condition))
+    .where(and(eq(table.workspaceId, ctx.workspaceId), inArray(id, ids), condition))
   return new Set(rows.map(({ id }) => id as Id))
 }
