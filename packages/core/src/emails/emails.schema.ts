@@ -6,6 +6,7 @@ import { defineEvent } from '../events/event-definition.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { CreatedAt, EmptyAsNone, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { BounceClass, BounceCode } from '../mail/bounces/bounce.schema.ts'
+import { batchFailure, batchResults } from '../request/batch-results.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { EmailDataInput } from './templates/templates.schema.ts'
 import { Ground } from './templates/variables.ts'
@@ -130,54 +131,35 @@ const EmailBatchSuccess = z
   .object({ status: z.literal('ACCEPTED').describe('The email was accepted.'), email: EmailRecord })
   .meta({ id: 'EmailBatchSuccess', description: 'The email was accepted.' })
 
-const EmailBatchFailure = z
-  .object({
-    status: z.literal('FAILED').describe('Nothing was accepted for this entry.'),
-    code: z
-      .enum([
-        'validation_error',
-        'opted_out',
-        'wrong_state',
-        'forbidden',
-        'domain_not_verified',
-        'quota_exceeded',
-        'identity_conflict',
-      ])
-      .describe('What is wrong, in the words of `code` in error responses.'),
-    message: z.string().describe('What is wrong, in words.'),
-    issues: z
-      .array(
-        z.object({ path: z.string().describe('The field.'), message: z.string().describe('What is wrong with it.') }),
-      )
-      .optional()
-      .describe('The invalid fields of the entry, if `code` is `validation_error`.'),
-  })
-  .meta({ id: 'EmailBatchFailure', description: 'The entry failed. It does not affect the other entries.' })
+const EmailBatchFailure = batchFailure('Email', {
+  codes: [
+    'validation_error',
+    'opted_out',
+    'wrong_state',
+    'forbidden',
+    'domain_not_verified',
+    'quota_exceeded',
+    'identity_conflict',
+  ],
+  status: 'Nothing was accepted for this entry.',
+  issues: 'The invalid fields of the entry, if `code` is `validation_error`.',
+  details: {},
+})
 export type EmailBatchFailure = z.output<typeof EmailBatchFailure>
 
-export const EmailBatchResults = z
-  .object({
-    results: z
-      .array(z.discriminatedUnion('status', [EmailBatchSuccess, EmailBatchFailure]))
-      .describe('One result for each entry, in order.'),
-  })
-  .meta({
-    id: 'EmailBatchResults',
-    description: 'The result of each entry of a batch.',
-    examples: [
-      {
-        results: [
-          { status: 'ACCEPTED', email: emailExample },
-          {
-            status: 'FAILED',
-            code: 'validation_error',
-            message: 'data.verifyUrl: is required',
-            issues: [{ path: 'data.verifyUrl', message: 'is required' }],
-          },
-        ],
-      },
-    ],
-  })
+export const EmailBatchResults = batchResults('Email', {
+  success: EmailBatchSuccess,
+  failure: EmailBatchFailure,
+  examples: [
+    { status: 'ACCEPTED', email: emailExample },
+    {
+      status: 'FAILED',
+      code: 'validation_error',
+      message: 'data.verifyUrl: is required',
+      issues: [{ path: 'data.verifyUrl', message: 'is required' }],
+    },
+  ],
+})
 export type EmailBatchResults = z.output<typeof EmailBatchResults>
 export type EmailBatchResult = EmailBatchResults['results'][number]
 
