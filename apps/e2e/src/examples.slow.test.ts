@@ -176,6 +176,7 @@ test('the webhook receiver creates no webhook if its port is in use', async () =
 test('the sync creates the contacts and the deal once', async () => {
   const printed = await runExample('saas-sync', settings)
   expect(printed).toContain('2000 customers: 1998 created, 0 existing, 2 failed')
+  expect(printed).toContain('40 subscriptions: 40 deals created, 20 won, 10 lost')
   expect(printed).toMatch(/cus_1400 ada\.ritchie\.1400@example: email: must be an email address/)
   expect(await get('/contacts?limit=1&count=true')).toMatchObject({ total: 1998 })
   const readNewest = async () => (await get<{ data: { type: string }[] }>('/events?limit=1')).data
@@ -184,8 +185,12 @@ test('the sync creates the contacts and the deal once', async () => {
 
   expect(await runExample('saas-sync', settings)).toContain('0 created, 1998 existing, 2 failed')
   expect(await get('/contacts?limit=1&count=true')).toMatchObject({ total: 1998 })
-  const deals = await get<{ data: { id: string }[] }>('/deals')
-  expect(deals).toMatchObject({ data: [{ name: 'ord_1001: Business, 1 year', status: 'WON' }] })
+  const deals = await get<{ data: { id: string; name: string; status: string; companyId: string }[] }>(
+    '/deals?limit=100',
+  )
+  const count = (status: string) => deals.data.filter((deal) => deal.status === status).length
+  expect([deals.data.length, count('WON'), count('OPEN'), count('LOST')]).toEqual([40, 20, 10, 10])
+  expect(new Set(deals.data.map(({ companyId }) => companyId)).size).toBe(40)
   expect(await readNewest()).toMatchObject(newest)
 
   const [customer] = (await get<{ data: { id: string; email: string }[] }>('/contacts?externalId=cus_5')).data
@@ -196,9 +201,9 @@ test('the sync creates the contacts and the deal once', async () => {
     data: [{ id: customer?.id, email: customer?.email }],
   })
 
-  const path = `/deals/${deals.data[0]?.id}`
+  const path = `/deals/${deals.data.find(({ status }) => status === 'WON')?.id}`
   await stack.api.call('PATCH', path, { key: settings.key, body: { status: 'LOST' } })
-  expect(await runExample('saas-sync', settings)).toContain('is LOST')
+  expect(await runExample('saas-sync', settings)).toContain('40 subscriptions: 0 deals created, 0 won, 0 lost')
   expect(await get(path)).toMatchObject({ status: 'LOST' })
 })
 

@@ -1,4 +1,4 @@
-/** The organizations, customers and orders of a made-up product. Replace them with queries of your database. */
+/** The organizations, customers and subscriptions of a made-up product. Replace them with queries of your database. */
 export interface Organization {
   id: string
   name: string
@@ -14,12 +14,15 @@ export interface Customer {
   organizationId: string
 }
 
-export interface Order {
+/** What an organization pays for, or tries. */
+export interface Subscription {
   id: string
-  customerId: string
   organizationId: string
-  product: string
-  valueCents: number
+  /** Who asked for it. */
+  customerId: string
+  plan: 'Team' | 'Business'
+  state: 'TRIAL' | 'ACTIVE' | 'CANCELED'
+  yearlyCents: number
 }
 
 const firstNames = ['Ada', 'Alan', 'Barbara', 'Edsger', 'Grace', 'Katherine', 'Ken', 'Margaret', 'Niklaus', 'Radia']
@@ -43,10 +46,11 @@ export const customers: Customer[] = Array.from({ length: 2_000 }, (_, index) =>
   return { id: `cus_${number}`, email, firstName, lastName, plan: pick(plans, number), organizationId }
 })
 
-export const order: Order = {
-  id: 'ord_1001',
-  customerId: 'cus_42',
-  organizationId: 'org_3',
-  product: 'Business, 1 year',
-  valueCents: 48_000,
-}
+/** One of each organization, of its first customer. */
+export const subscriptions: Subscription[] = organizations.map(({ id: organizationId }, index) => {
+  const number = index + 1
+  const customerId = customers.find((customer) => customer.organizationId === organizationId)?.id ?? ''
+  const state = pick(['ACTIVE', 'TRIAL', 'ACTIVE', 'CANCELED'] as const, number)
+  const [plan, yearlyCents] = pick([['Team', 24_000] as const, ['Business', 48_000] as const], number)
+  return { id: `sub_${number}`, organizationId, customerId, plan, state, yearlyCents }
+})

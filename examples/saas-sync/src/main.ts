@@ -1,9 +1,9 @@
-/** Syncs the organizations and customers of a product to companies and contacts, and records that one of them buys. Run it as often as you like. */
+/** Syncs the organizations, customers and subscriptions of a product to companies, contacts and deals. Run it as often as you like. */
 import { Rapport } from '@rapport/sdk'
-import { customers, order, organizations } from './customers.ts'
-import { recordOrder } from './record-order.ts'
+import { customers, organizations, subscriptions } from './customers.ts'
 import { createCustomField, syncCustomers } from './sync-customers.ts'
 import { syncOrganizations } from './sync-organizations.ts'
+import { syncSubscriptions } from './sync-subscriptions.ts'
 
 const { RAPPORT_API_URL: baseUrl = 'http://localhost:3000', RAPPORT_API_KEY: apiKey } = process.env
 if (!apiKey) throw new Error('RAPPORT_API_KEY: is required. "npx --yes pnpm start" writes it to .rapport/local.env.')
@@ -20,7 +20,7 @@ for (const { customer, failure } of failures) {
   console.log(`  ${customer.id} ${customer.email}: ${reasons.join(', ')}`)
 }
 
-const contactId = contactIds.get(order.customerId)
-if (!contactId) throw new Error(`${order.id}: the customer ${order.customerId} has no contact`)
-const deal = await recordOrder(rapport, order, { contactId, companyId: companyIds.get(order.organizationId) ?? null })
-console.log(`${order.customerId} buys "${order.product}": deal ${deal.id} is ${deal.status}`)
+const deals = await syncSubscriptions(rapport, subscriptions, { contactIds, companyIds })
+console.log(
+  `${subscriptions.length} subscriptions: ${deals.created} deals created, ${deals.won} won, ${deals.lost} lost`,
+)

@@ -1,0 +1,71 @@
+import type { Deal, Rapport } from '@rapport/sdk'
+import type { Subscription } from './customers.ts'
+
+interface Known {
+  /** Contact ids by customer id. */
+  contactIds: ReadonlyMap<string, string>
+  /** Company ids by the id of the organization. */
+  companyIds: ReadonlyMap<string, string>
+}
+
+interface SyncedDeals {
+  created: number
+  won: number
+  lost: number
+}
+
+/**
+ * Creates a deal for each subscription, and moves it to WON or LOST when the trial ends. A deal that is not open keeps its
+ * status: a person may have set it, and what was won stays won when the subscription ends later.
+ */
+export async function syncSubscriptions(
+  rapport: Rapport,
+  subscriptions: readonly Subscription[],
+  known: Known,
+): Promise<SyncedDeals> {
+  const { data } = await rapport.pipelines.list()
+  const pipelineId = data[0]?.id
+  if (!pipelineId) throw new Error('The workspace has no pipeline')
+  const total: SyncedDeals = { created: 0, won: 0, lost: 0 }
+  const existing = await findDeals(rapport, pipelineId)
+  for (const subscription of subscriptions) {
+    let deal = existing.get(nameOf(subscription))
+    if (!deal) {
+      deal = await createDeal(rapport, subscription, { ...known, pipelineId })
+      total.created += 1
+    }
+    if (deal.status !== 'OPEN' || subscription.state === 'TRIAL') continue
+    const isWon = subscription.state === 'ACTIVE'
+    await rapport.deals.update(
+      deal.id,
+      isWon ? { status: 'WON' } : { status: 'LOST', lostReason: 'Canceled the trial' },
+    )
+    total[isWon ? 'won' : 'lost'] += 1
+  }
+  return total
+}
+
+const nameOf = ({ id, plan }: Subscription) => `${id}: ${plan}`
+
+/** An idempotency key is kept for 24 hours. This finds the deals also later. */
+async function findDeals(rapport: Rapport, pipelineId: string): Promise<Map<string, Deal>> {
+  const deals = new Map<string, Deal>()
+  for await (const deal of rapport.deals.list({ pipelineId })) deals.set(deal.name, deal)
+  return deals
+}
+
+function createDeal(
+  rapport: Rapport,
+  subscription: Subscription,
+  { contactIds, companyIds, pipelineId }: Known & { pipelineId: string },
+): Promise<Deal> {
+  const { id, customerId, organizationId, yearlyCents } = subscription
+  const contactId = contactIds.get(customerId)
+  if (!contactId) throw new Error(`${id}: the customer ${customerId} has no contact`)
+  const companyId = companyIds.get(organizationId) ?? null
+  return rapport.deals.create(
+    { pipelineId, contactId, companyId, name: nameOf(subscription), valueCents: yearlyCents },
+    // The key belongs to the subscription, so two processes that run at the same time create one deal.
+    { idempotencyKey: `deal-${id}` },
+  )
+}
