@@ -26,10 +26,8 @@ const chunkOfOptOuts = { maxRows: 2_000, maxBytes: 1_048_576 }
 /** A step without opt-outs reads so much: it takes a fraction of a second. */
 const bytesPerStep = 16_777_216
 
-/** What the pass needs beside the file. */
 interface Pass {
   fields: CustomFields
-  /** The most rows of a step. */
   maxRows: number
 }
 
@@ -37,7 +35,6 @@ interface Check extends Span {
   optOuts: OptOutRow[]
 }
 
-/** The statuses that the request and the header give every row. */
 export const statusesOfFile = ({ rowStatus, layout }: ImportRecord): FileStatus[] => [
   ...(rowStatus ? [rowStatus] : []),
   ...(layout?.statuses ?? []),
@@ -98,7 +95,6 @@ function toOptOut(row: PersonRow | RowError): OptOutRow[] {
 /** A property can be written with escapes. */
 const mayHaveStatus = (line: Buffer) => ['status', 'Status', 'unsubscribedAt', '\\'].some((part) => line.includes(part))
 
-/** The columns with numbers. */
 function findNumberColumns({ layout }: ImportRecord, fields: CustomFields): { position: number; name: string }[] {
   const isNumber = (name: string) =>
     name.startsWith(customPrefix) && fields.get(name.slice(customPrefix.length))?.type === 'NUMBER'

@@ -12,7 +12,6 @@ export type ImportRecord = typeof imports.$inferSelect
 
 export const importCompleted = defineEvent('import.completed', Import)
 
-/** Converts a record to its API shape. */
 export const toImport = ({ status, ...row }: ImportRecord): Import =>
   Import.parse({ ...row, status: status === 'RECEIVING' ? 'QUEUED' : status })
 

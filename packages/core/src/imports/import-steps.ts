@@ -38,7 +38,6 @@ export async function* importSteps(ctx: Ctx, claimed: ClaimedImport, maxRows = I
 
 interface Writing<Row> {
   maxRows: number
-  /** The reader of the rows of a chunk. */
   getReader: () => Promise<(row: FileRow<unknown>) => Row>
   write: WriteRows<Row>
 }

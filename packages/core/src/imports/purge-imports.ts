@@ -47,14 +47,11 @@ export async function purgeFinishedImports(db: Db, { importsDays }: Retention): 
   return result.rowCount ?? 0
 }
 
-const deletionOfParts = (condition: SQL | undefined) => sql`
-  delete from import_parts where (workspace_id, import_id, position) in (
-    select p.workspace_id, p.import_id, p.position from import_parts p
-    join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
-    where ${condition} limit 64)`
-
-const deletionOfKeys = (condition: SQL | undefined) => sql`
-  delete from import_seen where (workspace_id, import_id, email_hash) in (
-    select s.workspace_id, s.import_id, s.email_hash from import_seen s
-    join ${imports} on ${imports.workspaceId} = s.workspace_id and ${imports.id} = s.import_id
-    where ${condition} limit 10000)`
+const deletionOf = (table: SQL, key: SQL, limit: number) => (condition: SQL | undefined) =>
+  sql`
+  delete from ${table} where (workspace_id, import_id, ${key}) in (
+    select t.workspace_id, t.import_id, t.${key} from ${table} t
+    join ${imports} on ${imports.workspaceId} = t.workspace_id and ${imports.id} = t.import_id
+    where ${condition} limit ${sql.raw(String(limit))})`
+const deletionOfParts = deletionOf(sql`import_parts`, sql`position`, 64)
+const deletionOfKeys = deletionOf(sql`import_seen`, sql`email_hash`, 10_000)

@@ -7,7 +7,6 @@ import { findTextStart } from '../file/file-encoding.ts'
 
 /** How the names of a header become the columns of a layout. */
 export interface ColumnMatcher {
-  /** Whether a column has this name. */
   isKnown: (name: string) => boolean
   /** Throws `validation_error` if the file cannot be imported with these columns. */
   match: (names: readonly string[]) => Omit<Layout, 'delimiter'>
@@ -30,20 +29,13 @@ export async function readHeader(
   head: Buffer,
   matcher: ColumnMatcher,
 ): Promise<{ layout: Layout; start: FileLocation }> {
-  const start = { position: findTextStart(head), line: 1 }
-  const toResult = ({ delimiter, names, start, end }: FirstRow) => ({
-    layout: { delimiter, ...matcher.match(names) },
-    start: matcher.isData?.(names) ? start : end,
-  })
-  const declared = readSeparator(head, start.position)
-  if (declared) {
-    const { delimiter, length } = declared
-    return toResult(await readFirstRow(head, { delimiter, start: { position: start.position + length, line: 2 } }))
-  }
-  const text = head.subarray(start.position, start.position + maxHeaderBytes).toString('latin1')
+  const position = findTextStart(head)
+  const declared = readSeparator(head, position)
+  const start = declared ? { position: position + declared.length, line: 2 } : { position, line: 1 }
+  const text = head.subarray(position, position + maxHeaderBytes).toString('latin1')
   let best: (FirstRow & { known: number }) | undefined
   let error: unknown
-  for (const delimiter of countDelimiters(text)) {
+  for (const delimiter of declared ? [declared.delimiter] : countDelimiters(text)) {
     try {
       const row = await readFirstRow(head, { delimiter, start })
       const known = row.names.filter(matcher.isKnown).length
@@ -53,13 +45,13 @@ export async function readHeader(
     }
   }
   if (!best || (best.known === 0 && error)) throw error
-  return toResult(best)
+  const { delimiter, names, end } = best
+  return { layout: { delimiter, ...matcher.match(names) }, start: matcher.isData?.(names) ? start : end }
 }
 
 interface FirstRow {
   delimiter: string
   names: string[]
-  start: FileLocation
   end: FileLocation
 }
 
@@ -73,7 +65,7 @@ async function readFirstRow(
   if (window.location.position > maxHeaderBytes)
     throw new AppError('validation_error', 'The header is larger than 64 KiB')
   if ('error' in header) throw new AppError('validation_error', `The header cannot be read: ${header.error}`)
-  return { delimiter, names: header.content, start, end: window.location }
+  return { delimiter, names: header.content, end: window.location }
 }
 
 /** Reads the line `sep=;`, which Excel writes and reads before the header. */

@@ -12,9 +12,7 @@ import type { ExportSource } from './sources.ts'
 
 /** Begins the name of a column of custom field values. */
 export const customPrefix = 'customFieldValues.'
-/** The properties that find a contact. */
 export const keyProperties: readonly string[] = ['email', 'externalId']
-/** What names the company of a row. */
 export const companyProperties = ['companyExternalId', 'companyDomain', 'companyName'] as const
 /** Properties of a row that say what the person wants, or name its company, beside those of the contact. */
 const rowProperties = ['name', ...companyProperties, 'status', 'confirmedAt', 'unsubscribedAt', 'optInAddress']

@@ -7,7 +7,6 @@ export interface FileLocation {
 }
 
 export interface ByteWindow {
-  /** The location of the first byte of `bytes`. */
   readonly location: FileLocation
   readonly bytes: Buffer
   /** Whether `bytes` reaches the end of the file. */
@@ -39,7 +38,6 @@ export function openWindow(
   }
 }
 
-/** Opens a window of bytes that are in memory. */
 export const openBuffer = (bytes: Buffer, start: FileLocation): ByteWindow =>
   openWindow(async (from) => (from < bytes.length ? bytes.subarray(from) : undefined), start)
 
@@ -56,7 +54,6 @@ export function countLineBreaks(bytes: Buffer, start: number, end: number): numb
   return count
 }
 
-/** Returns the end of the line breaks at `start`. */
 export function endOfLineBreaks(bytes: Buffer, start: number): number {
   let end = start
   while (bytes[end] === lineFeed || bytes[end] === carriageReturn) end += 1

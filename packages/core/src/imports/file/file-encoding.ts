@@ -65,7 +65,6 @@ function checkPart(decoder: TextDecoder, part: Buffer | undefined, position: num
   }
 }
 
-/** The number of the first line that is not UTF-8. */
 const findLine = (part: Buffer) =>
   part
     .toString('latin1')

@@ -28,7 +28,6 @@ export function createNdjsonReader(matters: Matters = () => true): RowReader<unk
 
 const tooLarge = 'Row is larger than 1 MiB'
 
-/** Reads the complete lines of the window. */
 function readBuffered(window: ByteWindow, { maxRows, matters }: { maxRows: number; matters: Matters }) {
   const rows: FileRow<unknown>[] = []
   let [start, { line }] = [0, window.location]

@@ -16,7 +16,6 @@ import type { ContactValues, RowIssue, RowValues, Values } from './row-values.ts
 interface CellReading {
   layout: Layout
   fields: CustomFields
-  /** The decimal mark of the columns with numbers, by position. */
   decimalMarks: ReadonlyMap<number, DecimalMark>
 }
 
@@ -51,7 +50,6 @@ export function createCellReader(reading: CellReading): (content: unknown) => Ro
 interface ContactCells {
   cells: readonly string[]
   columns: readonly { column: string; index: number }[]
-  /** The keys of the contact. */
   given: Values
   warnings: RowIssue[]
 }
@@ -115,7 +113,6 @@ function unwrapList(cell: string): string {
   if (list === undefined) return cell.trim().toLowerCase() === 'null' ? '' : cell
   // A tag may have brackets.
   const isList = list.trim() === '' || /["']/.test(list) || (list.includes(',') && !list.includes(';'))
-  // Longer than all tags that a contact can have.
   if (!isList || list.length > maxListLength) return cell
   return list.replaceAll(/(?<=^|[,;]\s{0,9})'([^']*)'(?=\s{0,9}(?:[,;]|$))/g, '"$1"')
 }

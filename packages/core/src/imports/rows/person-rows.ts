@@ -17,12 +17,9 @@ import { type NamedCompany, readContactInput } from './contact-values.ts'
 import { isSaid, parseStatus, type RowStatus } from './row-status.ts'
 import { type ContactValues, type RowError, rowError, type RowValues, type Values } from './row-values.ts'
 
-/** How the rows of a file are read. */
 export interface Reading {
-  /** Null for NDJSON. */
   layout: Layout | null
   fields: CustomFields
-  /** The decimal mark of the columns with numbers, by position. */
   decimalMarks?: ReadonlyMap<number, DecimalMark>
   /** The statuses that the request or the header gives. */
   ofEveryRow?: readonly FileStatus[]
@@ -81,7 +78,6 @@ export function personReader(reading: Reading): (row: FileRow<unknown>) => Perso
   }
 }
 
-/** Reads rows as a whole. */
 export function contactReader(reading: Reading): (row: FileRow<unknown>) => ImportRow {
   const readPerson = personReader(reading)
   return (row) => {

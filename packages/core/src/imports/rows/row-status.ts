@@ -53,7 +53,6 @@ function readLeaving(value: unknown): { hasLeft: boolean; at?: Timestamp; warnin
 
 export const statusProperties: readonly string[] = [...statusColumns, 'confirmedAt', 'unsubscribedAt', 'optInAddress']
 const saidNames = new Set(statusProperties)
-/** Whether a column or property says something about emails. */
 export const isSaid = (name: string) => saidNames.has(name)
 
 const OptInAddress = SingleLine(100)

@@ -24,7 +24,6 @@ export type SuppressionRow =
     }
   | RowError
 
-/** A value, and the column that it is read as. */
 interface Value {
   column: string
   text: string

@@ -86,7 +86,6 @@ export function parseMoment(text: string): Date | undefined {
 
 type Groups = Readonly<Record<string, string | undefined>>
 
-/** Milliseconds of the start of the day. */
 function readDate({ year, month, name, day, one, other }: Groups): number | undefined {
   const pair = [Number(one), Number(other)].toSorted((a, b) => a - b) as [number, number]
   const isSlashed = one !== undefined

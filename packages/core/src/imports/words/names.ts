@@ -4,11 +4,9 @@ import { showInvisible, startOfText, trimInvisible } from '../../kernel/values/t
 /** Lists of names and words stand as one text. */
 export const toWords = (text: string): string[] => text.trim().split(/\s+/)
 
-/** The key of each word. */
 export const keysByWord = <Key extends string>(lists: Readonly<Record<Key, string>>): Map<string, Key> =>
   new Map((Object.keys(lists) as Key[]).flatMap((key) => toWords(lists[key]).map((word) => [word, key] as const)))
 
-/** In lower case, without accents. */
 export const toPlain = (text: string) => text.normalize('NFD').toLowerCase().replaceAll(/\p{M}/gu, '')
 
 /** "First Name", "first_name" and "FIRSTNAME" are the same name. */

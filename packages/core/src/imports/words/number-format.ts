@@ -27,7 +27,6 @@ export function normalizeNumber(text: string, mark: DecimalMark): string | undef
 
 interface NumberColumns {
   delimiter: string
-  /** Their positions. */
   columns: readonly number[]
 }
 

@@ -18,7 +18,6 @@ const maxMissingLength = Math.max(...missing.map((word) => word.length))
 const broken =
   /^(?:#(?:n\/?[adv]|ref!?|bezug!|value!?|wert!|valor!|valore!|valeur!|name\?|nombre\?|nome\?|nom\s?\?|div\/0!|null!|nulo!|num!|zahl!|nombre!|error!|spill!|calc!|field!)|#{3,}|\[object object\])$/i
 
-/** Whether the text is a word for yes or for no; undefined if it is neither. */
 export function readYesNo(text: string): boolean | undefined {
   const answer = answers.get(toPlain(text).trim())
   return answer && answer === 'yes'

@@ -65,22 +65,17 @@ async function findCompanies(ctx: Ctx, options: Options, named: ReadonlyMap<stri
   const found = new Map<string, CompanyId | AppError>()
   const incomplete = new Map<string, ValidRow>()
   for (const [key, row] of named) {
-    const match = matchOrError(() => index.match(row.company ?? {}).record)
-    if (match instanceof AppError) found.set(key, match)
-    else if (match && (!options.createsCompanies || hasKeys(match, row.company))) found.set(key, match.id)
-    else incomplete.set(key, row)
+    try {
+      const match = index.match(row.company ?? {}).record
+      if (match && (!options.createsCompanies || hasKeys(match, row.company))) found.set(key, match.id)
+      else incomplete.set(key, row)
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      found.set(key, error)
+    }
   }
   for (const [key, outcome] of await completeCompanies(ctx, options, incomplete)) found.set(key, outcome)
   return found
-}
-
-function matchOrError<Row>(match: () => Row): Row | AppError {
-  try {
-    return match()
-  } catch (error) {
-    if (error instanceof AppError) return error
-    throw error
-  }
 }
 
 /** Whether the company has all keys of the row. */
@@ -113,11 +108,8 @@ const maxName = 200
 
 function toNewCompany({ company, contact }: ValidRow) {
   const { externalId, domain, name } = company ?? {}
-  return {
-    externalId,
-    domain,
-    name: startOfText(name ?? contact.company ?? domain ?? externalId ?? '', maxName).trim(),
-  }
+  const text = name ?? contact.company ?? domain ?? externalId ?? ''
+  return { externalId, domain, name: startOfText(text, maxName).trim() }
 }
 
 const keyPropertyOf = (company: NamedCompany | undefined) =>

@@ -32,7 +32,6 @@ export async function hasOptOutKeys(ctx: Ctx, importId: ImportId): Promise<boole
   return row !== undefined
 }
 
-/** Returns a check: whether one of the keys opts out in the file. */
 export async function findOptOutKeys(
   ctx: Ctx,
   importId: ImportId,

@@ -74,7 +74,9 @@ function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): P
     for (const contact of contacts) restoreLostRows(ctx, records, contact)
     const find = ({ email, externalId }: OptOutRow) =>
       (email === undefined ? undefined : match({ email }).record) ?? match({ externalId }).record
-    const said = rows.flatMap((row) => (row.exported ? (withoutExported(row, find(row)) ?? []) : row))
+    const said = rows
+      .map((row) => (row.exported ? { ...row, statuses: withoutExported(row, find(row)) } : row))
+      .filter(({ statuses }) => statuses.length > 0)
     for (const row of said) {
       const known = match({ externalId: row.externalId }).record?.email
       for (const said of toAddressOptOuts(row, known))
@@ -85,14 +87,13 @@ function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): P
   })
 }
 
-/** What a row says that its contact here does not show already; undefined if that is nothing. */
-export function withoutExported<Row extends Pick<OptOutRow, 'statuses' | 'exported'>>(
-  row: Row,
+/** The statuses of a row that its contact here does not show already. */
+export function withoutExported(
+  { statuses, exported }: Pick<OptOutRow, 'statuses' | 'exported'>,
   contact: ContactRow | undefined,
-): Row | undefined {
+): OptOutStatus[] {
   const shown = contact?.emailSubscribedStatus
-  const statuses = row.exported === shown ? row.statuses.filter((status) => status !== shown) : row.statuses
-  return statuses.length > 0 ? { ...row, statuses } : undefined
+  return exported === shown ? statuses.filter((status) => status !== shown) : statuses
 }
 
 interface SaidByFile extends AddressOptOut {

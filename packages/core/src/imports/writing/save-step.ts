@@ -59,3 +59,11 @@ export const addCounts = <Name extends Counter>(current: ImportRecord, counts: C
   Object.fromEntries(
     (Object.keys(counts) as Name[]).map((name) => [name, current[name] + counts[name]]),
   ) as Counts<Name>
+
+type Change = 'CREATED' | 'UPDATED' | 'UNCHANGED'
+
+/** How many records were created, updated, or stay as they were. */
+export function countChanges(changes: readonly (Change | 'REJECTED')[]): Counts<'created' | 'updated' | 'skipped'> {
+  const count = (change: Change) => changes.filter((one) => one === change).length
+  return { created: count('CREATED'), updated: count('UPDATED'), skipped: count('UNCHANGED') }
+}

@@ -10,7 +10,6 @@ import { addCounts, type Counts, saveStep, type StepResult, undoDryRun } from '.
 
 const maxErrors = 100
 
-/** What became of the rows of a chunk. */
 export interface WrittenRows {
   failed: RowError[]
   /** Of rows that were written. They are shown, and not counted as failed. */

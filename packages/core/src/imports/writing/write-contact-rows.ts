@@ -3,6 +3,7 @@ import type { ContactRow } from '../../contacts/contact-record.ts'
 import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { mergePolicies } from '../../contacts/merge-contact.ts'
 import { type ContactOutcome, writeContacts } from '../../contacts/write-contacts.ts'
+import type { FileStatus } from '../../db/schema/imports.ts'
 import { type AppError, notFound } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import {
@@ -28,12 +29,15 @@ import { isConfirmation, isOptOut, isPending, type OptOutStatus } from '../words
 import { linkCompanies } from './link-companies.ts'
 import { findOptOutKeys, hasOptOutKeys } from './opt-out-keys.ts'
 import { countOptOuts, sayOptOut, withoutExported } from './record-opt-outs.ts'
+import { countChanges } from './save-step.ts'
 import type { WrittenRows } from './write-chunk.ts'
 
-/** A row and the contact that it is about. */
 interface Person {
   row: ValidRow
   contact: ContactRow
+  statuses: readonly FileStatus[]
+  /** What it says against emails that the contact does not show already. */
+  optOuts: readonly OptOutStatus[]
 }
 
 export async function writeContactRows(
@@ -45,31 +49,29 @@ export async function writeContactRows(
   const consenting = given.map((row) => requireConsent(claimed, row))
   const rows = await linkCompanies(ctx, claimed, consenting)
   const valid = rows.filter((row) => 'contact' in row)
-  const outcomes = await writeContacts(
-    ctx,
-    valid.map(({ contact }) => contact),
-    {
-      onExisting: onConflict === 'update' ? mergePolicies.import : 'keep',
-      emitsEvents: eachEvent,
-      reportedBy: { importId: id, actorId },
-      // Rows that opt out write suppressions.
-      lockMode: valid.some(({ status }) => status?.statuses.some(isOptOut)) ? 'exclusive' : 'shared',
-    },
-  )
+  const contacts = valid.map(({ contact }) => contact)
+  const outcomes = await writeContacts(ctx, contacts, {
+    onExisting: onConflict === 'update' ? mergePolicies.import : 'keep',
+    emitsEvents: eachEvent,
+    reportedBy: { importId: id, actorId },
+    // Rows that opt out write suppressions.
+    lockMode: valid.some(({ status }) => status?.statuses.some(isOptOut)) ? 'exclusive' : 'shared',
+  })
   const rejected = valid.flatMap((row, index) => {
     const outcome = outcomes[index]
     return outcome?.status === 'REJECTED' ? [toRejectedRow(row, outcome.error)] : []
   })
   const people = toPeople(valid, outcomes)
-  const count = (status: ContactOutcome['status']) => outcomes.filter((outcome) => outcome.status === status).length
+  const withoutAddress = people.filter(({ row, optOuts }) => row.contact.email === undefined && optOuts.length > 0)
   return {
     failed: [...rows.filter((row) => 'message' in row), ...rejected].toSorted((a, b) => a.line - b.line),
     warnings: people.flatMap(({ row }) => row.warnings ?? []),
     counts: {
-      created: count('CREATED'),
-      updated: count('UPDATED'),
-      skipped: count('UNCHANGED'),
-      ...countOptOuts(claimed, people.filter(({ row }) => row.contact.email === undefined).flatMap(toOptOuts)),
+      ...countChanges(outcomes.map(({ status }) => status)),
+      ...countOptOuts(
+        claimed,
+        withoutAddress.map(({ optOuts }) => optOuts),
+      ),
       confirmed: await subscribe(ctx, claimed, people),
     },
   }
@@ -82,24 +84,23 @@ function requireConsent({ listId, consentConfirmed }: ImportRecord, row: ImportR
   return rowError(row.line, { path: 'status', message: 'confirms the person: send consent=confirmed' })
 }
 
-/** What a row says against emails that the contact does not show already. */
-function toOptOuts({ row: { status }, contact }: Person): OptOutStatus[][] {
-  const statuses = status?.statuses.filter(isOptOut) ?? []
-  const said = withoutExported({ statuses, exported: status?.exported }, contact)
-  return said ? [said.statuses] : []
-}
-
 /** With each contact as it is after the last row: a later row may have changed its address. */
 function toPeople(rows: readonly ValidRow[], outcomes: readonly ContactOutcome[]): Person[] {
   const written = rows.flatMap((row, index) => {
     const outcome = outcomes[index]
-    return outcome && 'contact' in outcome ? [{ row, outcome }] : []
+    return outcome && 'contact' in outcome ? [{ row, found: outcome.contact }] : []
   })
-  const last = new Map(written.map(({ outcome: { contact } }) => [contact.id, contact]))
-  return written.map(({ row, outcome: { contact } }) => ({
-    row,
-    contact: last.get(contact.id) ?? contact,
-  }))
+  const last = new Map(written.map(({ found }) => [found.id, found]))
+  return written.map(({ row, found }) => {
+    const { statuses = [], exported } = row.status ?? {}
+    const contact = last.get(found.id) ?? found
+    return {
+      row,
+      contact,
+      statuses,
+      optOuts: withoutExported({ statuses: statuses.filter(isOptOut), exported }, contact),
+    }
+  })
 }
 
 /** Returns the number of rows whose contact is confirmed on the list. */
@@ -108,14 +109,14 @@ async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Pers
   if (listId && !(await lockList(ctx, listId))) throw notFound('List')
   const contacts = [...new Map(people.map(({ contact }) => [contact.id, contact])).values()]
   const optsOut = await createOptOutCheck(ctx, claimed, people)
-  const hasOptOuts = people.some((person) => statusesOf(person).some(isOptOut))
+  const hasOptOuts = people.some(({ statuses }) => statuses.some(isOptOut))
   const records = await lockConsent(ctx, { contacts, mode: hasOptOuts ? 'exclusive' : 'shared' })
   applyOptOutsToContacts(ctx, claimed, { records, people })
   const confirmed = new Set<string>()
   if (listId) {
-    const consenting = people.filter((one) => isConfirmation(statusesOf(one)) && isAddressOf(one) && !optsOut(one))
+    const consenting = people.filter((one) => isConfirmation(one.statuses) && isAddressOf(one) && !optsOut(one))
     for (const id of confirmPeople(ctx, { ...claimed, listId }, { records, people: consenting })) confirmed.add(id)
-    const others = people.filter((one) => !isPending(statusesOf(one)) || !optsOut(one))
+    const others = people.filter((one) => !isPending(one.statuses) || !optsOut(one))
     addSubscriptions(ctx, listId, { records, people: others })
     const widens = (state: SubscriptionState) => confirmed.has(state.contactId) && state.listId === listId
     await deriveStatuses(ctx, records, { emitsEvents: eachEvent, widens })
@@ -129,8 +130,6 @@ interface Recorded {
   records: ConsentRecords
   people: readonly Person[]
 }
-
-const statusesOf = ({ row }: Person) => row.status?.statuses ?? []
 
 /** With `onConflict=skip`, a contact that its external id finds keeps its address: the row consents for another one. */
 const isAddressOf = ({ row, contact }: Person) =>
@@ -186,8 +185,7 @@ const toReportedConsent = (status: RowStatus | undefined) =>
 /** Adds PENDING and REMOVED subscriptions for contacts that have none. A PENDING contact gets no email. */
 function addSubscriptions(ctx: Ctx, listId: ListId, { records, people }: Recorded): void {
   for (const person of people.filter(isAddressOf)) {
-    const { contact } = person
-    const statuses = statusesOf(person)
+    const { contact, statuses } = person
     const key = { listId, contactId: contact.id }
     if (records.subscriptions.has(toKey(key))) continue
     const isSuppressed = listRows(records, contact.email, listId).length > 0
@@ -207,17 +205,11 @@ function addSubscriptions(ctx: Ctx, listId: ListId, { records, people }: Recorde
  */
 function applyOptOutsToContacts(ctx: Ctx, { listId }: ImportRecord, { records, people }: Recorded): void {
   for (const person of people) {
-    const { row, contact } = person
+    const { row, contact, optOuts } = person
     if (row.contact.email !== undefined && isAddressOf(person)) continue
-    const statuses = toOptOuts(person).flat()
-    for (const status of statuses.filter((one) => one !== 'BOUNCED' || row.contact.email === undefined))
-      sayOptOut(ctx, records, {
-        email: contact.email,
-        status,
-        at: row.status?.unsubscribedAt,
-        listId,
-        contactId: contact.id,
-      })
+    const said = { email: contact.email, at: row.status?.unsubscribedAt, listId, contactId: contact.id }
+    for (const status of optOuts.filter((one) => one !== 'BOUNCED' || row.contact.email === undefined))
+      sayOptOut(ctx, records, { ...said, status })
   }
 }
 

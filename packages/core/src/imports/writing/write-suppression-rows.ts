@@ -1,10 +1,11 @@
 /** Suppresses the addresses of a file. */
 import { findLists } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
-import { type StoredSuppression, suppress } from '../../suppressions/suppress.ts'
+import { suppress } from '../../suppressions/suppress.ts'
 import type { ClaimedImport } from '../import-claim.ts'
 import { rowError } from '../rows/row-values.ts'
 import { ofAllLists, type SuppressionRow } from '../rows/suppression-rows.ts'
+import { countChanges } from './save-step.ts'
 import type { WrittenRows } from './write-chunk.ts'
 
 export async function writeSuppressionRows(
@@ -13,10 +14,8 @@ export async function writeSuppressionRows(
   rows: readonly SuppressionRow[],
 ): Promise<WrittenRows> {
   const valid = rows.filter((row) => 'suppression' in row)
-  const lists = await findLists(
-    ctx,
-    valid.flatMap(({ suppression: { listId } }) => listId ?? []),
-  )
+  const named = valid.flatMap(({ suppression: { listId } }) => listId ?? [])
+  const lists = await findLists(ctx, named)
   const isUnknown = ({ suppression: { listId } }: (typeof valid)[number]) => listId !== undefined && !lists.has(listId)
   const added = valid.flatMap((row) => {
     const { saidAt: at, listId, ...said } = row.suppression
@@ -24,7 +23,6 @@ export async function writeSuppressionRows(
     return row.emails.map((email) => ({ email, ...said, ...ofList, at, source: 'IMPORT' as const }))
   })
   const stored = await suppress(ctx, added, { emitsEvents: claimed.eachEvent })
-  const count = (change: StoredSuppression['change']) => stored.filter((one) => one.change === change).length
   return {
     failed: rows.filter((row) => 'message' in row),
     warnings: valid.flatMap((row) => [
@@ -32,9 +30,7 @@ export async function writeSuppressionRows(
       ...(isUnknown(row) ? [rowError(row.line, { path: 'listId', message: ofAllLists })] : []),
     ]),
     counts: {
-      created: count('CREATED'),
-      updated: count('UPDATED'),
-      skipped: count('UNCHANGED'),
+      ...countChanges(stored.map(({ change }) => change)),
       confirmed: 0,
       optedOut: 0,
       suppressed: stored.length,
