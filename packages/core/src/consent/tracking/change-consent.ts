@@ -4,19 +4,26 @@ import { isSameAddress } from '../hash-email.ts'
 import type { TrackedAction } from './tracking-level.ts'
 import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
-export type Consent = Pick<
+export type TrackingChoice = Pick<
   typeof trackingConsents.$inferSelect,
   'opens' | 'clicks' | 'opensDeniedAt' | 'clicksDeniedAt' | 'proofs'
 >
 
-export const noConsent: Consent = { opens: null, clicks: null, opensDeniedAt: null, clicksDeniedAt: null, proofs: [] }
+export const noTrackingChoice: TrackingChoice = {
+  opens: null,
+  clicks: null,
+  opensDeniedAt: null,
+  clicksDeniedAt: null,
+  proofs: [],
+}
 
 const maxProofs = 20
 
 const isRequest = (proof: TrackingProof) => proof.choice === 'GRANTED' && proof.confirmedAt === null
 
 /** The grant that the contact has not confirmed yet. */
-export const findRequest = ({ proofs }: Pick<Consent, 'proofs'>): TrackingProof | undefined => proofs.find(isRequest)
+export const findRequest = ({ proofs }: Pick<TrackingChoice, 'proofs'>): TrackingProof | undefined =>
+  proofs.find(isRequest)
 
 export const actionsOf = (scope: Record<TrackedAction, boolean>): TrackedAction[] =>
   trackedActions.filter((action) => scope[action])
@@ -30,7 +37,7 @@ const scopeOf = (actions: readonly TrackedAction[]): Record<TrackedAction, boole
  * A denial counts at once and ends an open request that includes a denied action. Repeated, it changes nothing, unless
  * there is such a request: then it is stored as later than the link that was mailed for it.
  */
-export function deny(current: Consent, proof: TrackingProof): Consent {
+export function deny(current: TrackingChoice, proof: TrackingProof): TrackingChoice {
   const denied = actionsOf(proof)
   const isNew = denied.some((action) => current[action] !== 'DENIED')
   const isEnded = (one: TrackingProof) => isRequest(one) && denied.some((action) => one[action])
@@ -44,7 +51,7 @@ export function deny(current: Consent, proof: TrackingProof): Consent {
 }
 
 /** Adds a grant that does not count until it is confirmed. It replaces another one. */
-export function request(current: Consent, proof: TrackingProof): Consent {
+export function request(current: TrackingChoice, proof: TrackingProof): TrackingChoice {
   const rest = current.proofs.filter((one) => !isRequest(one))
   return { ...current, proofs: [proof, ...rest].slice(0, maxProofs) }
 }
@@ -54,10 +61,10 @@ export function request(current: Consent, proof: TrackingProof): Consent {
  * undefined if nothing is granted.
  */
 export function confirm(
-  current: Consent,
+  current: TrackingChoice,
   link: { scope: readonly TrackedAction[]; issuedAt: Timestamp; email: string },
   used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'>,
-): { consent: Consent; granted: TrackedAction[] } | undefined {
+): { consent: TrackingChoice; granted: TrackedAction[] } | undefined {
   const open = findRequest(current)
   if (!open || !isSameAddress(open.email, link.email)) return undefined
   const granted = actionsOf(open).filter((action) => {
@@ -71,7 +78,7 @@ export function confirm(
 }
 
 /** Ends what was granted for an address that the contact no longer has. A denial remains. */
-export function endGrants(current: Consent, proof: TrackingProof): Consent {
+export function endGrants(current: TrackingChoice, proof: TrackingProof): TrackingChoice {
   const ended = trackedActions.filter((action) => current[action] === 'GRANTED')
   if (ended.length === 0) return current
   const proofs = [{ ...proof, ...scopeOf(ended) }, ...current.proofs].slice(0, maxProofs)
@@ -79,7 +86,7 @@ export function endGrants(current: Consent, proof: TrackingProof): Consent {
 }
 
 /** The denials of a merged contact hold for the remaining one, and its grants do not. The proofs of both are kept. */
-export function merge(remaining: Consent, merged: Consent): Consent {
+export function merge(remaining: TrackingChoice, merged: TrackingChoice): TrackingChoice {
   const denied = trackedActions.filter((action) => merged[action] === 'DENIED')
   const proofs = [...remaining.proofs, ...merged.proofs.filter((proof) => !isRequest(proof))]
   return {
@@ -93,12 +100,12 @@ export function merge(remaining: Consent, merged: Consent): Consent {
 
 function setChoice(
   actions: readonly TrackedAction[],
-  choice: Consent['opens'],
+  choice: TrackingChoice['opens'],
   deniedAt?: Timestamp,
-): Partial<Consent> {
+): Partial<TrackingChoice> {
   return Object.fromEntries(
     actions.flatMap((action) => [[action, choice], ...(deniedAt ? [[`${action}DeniedAt`, deniedAt]] : [])]),
-  ) as Partial<Consent>
+  ) as Partial<TrackingChoice>
 }
 
 const latest = (one: Timestamp | null, other: Timestamp | null) =>

@@ -7,7 +7,7 @@ import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts
 import type { Ctx } from '../../request/context.ts'
 import { readSuppressions } from '../consent-records.ts'
 import { canConfirm } from '../suppression-rows.ts'
-import { actionsOf, confirm, noConsent, request } from './change-consent.ts'
+import { actionsOf, confirm, noTrackingChoice, request } from './change-consent.ts'
 import {
   type AddressedContact,
   changeConsent,
@@ -69,7 +69,7 @@ export async function grantByLink(
     confirmedAt: timestampNow(),
     confirmedFrom: ctx.address?.slice(0, 100) ?? null,
   }
-  const current = (await findConsentRow(ctx, contact.id)) ?? noConsent
+  const current = (await findConsentRow(ctx, contact.id)) ?? noTrackingChoice
   const confirmed = confirm(current, { ...link, email }, used)
   if (!confirmed) return []
   await liftTrackingDenials(ctx, email, confirmed.granted)

@@ -4,7 +4,7 @@ import { contacts, type TrackingProof, trackingConsents } from '../../db/schema/
 import { emit } from '../../events/emit.ts'
 import { type ContactId, uuidOf } from '../../kernel/ids.ts'
 import { type Ctx, getActorId } from '../../request/context.ts'
-import { type Consent, deny, endGrants, merge, noConsent } from './change-consent.ts'
+import { type TrackingChoice, deny, endGrants, merge, noTrackingChoice } from './change-consent.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
 import { findTrackingDenials } from './tracking-denials.ts'
 import { type TrackedAction, type TrackingChoices, unknownChoices } from './tracking-level.ts'
@@ -41,7 +41,7 @@ export async function readTrackingChoices(ctx: Ctx, contact: AddressedContact): 
 }
 
 function toChoices(
-  stored: Pick<Consent, TrackedAction> | undefined,
+  stored: Pick<TrackingChoice, TrackedAction> | undefined,
   denied: readonly TrackedAction[] = [],
 ): TrackingChoices {
   const choiceOf = (action: TrackedAction) =>
@@ -76,10 +76,10 @@ export async function toTrackingConsent(
 export async function changeConsent(
   ctx: Ctx,
   contact: AddressedContact,
-  change: (current: Consent) => Consent,
+  change: (current: TrackingChoice) => TrackingChoice,
 ): Promise<boolean> {
   const row = await findConsentRow(ctx, contact.id)
-  const current = row ?? noConsent
+  const current = row ?? noTrackingChoice
   const next = change(current)
   if (next === current) return false
   const { opens, clicks, opensDeniedAt, clicksDeniedAt, proofs } = next

@@ -7,7 +7,7 @@
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { bySubscription } from '../../consent/subscription-record.ts'
-import { confirm, noConsent } from '../../consent/tracking/change-consent.ts'
+import { confirm, noTrackingChoice } from '../../consent/tracking/change-consent.ts'
 import { findConsentRow } from '../../consent/tracking/tracking-consents.ts'
 import { contacts, subscriptions } from '../../db/schema/index.ts'
 import { isRefused } from '../../lists/subscribe.ts'
@@ -38,7 +38,7 @@ async function canSubscribe(ctx: Ctx, { data: { listId, contactId }, toAddress, 
 
 async function canGrant(ctx: Ctx, { data: { contactId, tracking }, toAddress, createdAt }: Mail): Promise<boolean> {
   if (!contactId || !tracking) return false
-  const current = (await findConsentRow(ctx, contactId)) ?? noConsent
+  const current = (await findConsentRow(ctx, contactId)) ?? noTrackingChoice
   const link = { scope: tracking, issuedAt: createdAt, email: toAddress }
   return confirm(current, link, { confirmedAt: null, confirmedFrom: null }) !== undefined
 }
