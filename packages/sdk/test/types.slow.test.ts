@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildPackage } from './build-package.ts'
 
@@ -129,8 +130,12 @@ const wrong = {
   'an unknown option': "await rapport.contacts.get('con_1', { retries: 3 })",
 }
 
-describe.each(Object.entries(compilers))('with %s', (_version, compiler) => {
-  test.each(Object.entries(environments))('a correct program for %s compiles', async (name, environment) => {
+describe.each(Object.entries(compilers))('with %s', (version, compiler) => {
+  // TypeScript 6 takes 6 s of processor time for each, five times as long as 7.
+  const chosen = Object.entries(environments).filter(
+    ([name]) => isFullRun || version !== 'TypeScript 6' || name === 'Node',
+  )
+  test.each(chosen)('a correct program for %s compiles', async (name, environment) => {
     const program = name === 'Node' ? correct + onlyInNode : correct
     expect(await compile(compiler, environment, [program])).toEqual([])
   })
