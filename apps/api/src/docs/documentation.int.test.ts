@@ -42,6 +42,8 @@ test.each(guides.map(({ slug }) => slug))('the guide "%s" is a page and Markdown
   expect(page.text).toMatch(/<title>[^<]+Rapport API<\/title>|<title>Rapport API<\/title>/)
   expect(page.text).toContain(`<link rel="alternate" type="text/markdown" href="${slug}.md">`)
   expect(page.text.match(/<h1 /g)).toHaveLength(1)
+  // A phone shows the text before the list of guides.
+  expect(page.text.indexOf('<h1 ')).toBeLessThan(page.text.indexOf('<nav class="guides"'))
   expect(page.text).not.toContain('<!-- ')
   const markdown = await api.call('GET', `/docs/${slug}.md`)
   expect(markdown).toMatchObject({ status: 200, headers: { 'content-type': 'text/markdown; charset=utf-8' } })
