@@ -198,6 +198,7 @@ test.each([
   ['ab=\n5Fc', 'ab5Fc'],
   [`a-b=2E${signature}`, `a-b.${signature}`],
   [`a-b=2E=${signature}`, `a-b.${signature}`],
+  [`a-b=2E${signature}.${signature}`, `a-b2E${signature}.${signature}`],
   [`a-b.=2E${signature.slice(2)}`, `a-b.2E${signature.slice(2)}`],
 ])('the token %j of a link is %s', (text, token) => expect(LinkToken(100).parse(text)).toBe(token))
 

@@ -51,7 +51,7 @@ export function findToken(text: string): string {
   const joined = text.replace(/=?[\s\u00ad\u200b-\u200f\u2060\ufeff]+/g, '')
   const decoded = /[-_]/.test(joined) ? joined : joined.replace(/=2D/gi, '-').replace(/=5F/gi, '_')
   const whole = decoded
-    .replace(/=2E(?=(?:=?[\w-]){24}(?![\w-]))/gi, '.')
+    .replace(/=2E(?=(?:=?[\w-]){24}(?![\w-]|\.\w))/gi, '.')
     .replaceAll('=', '')
     .replace(/[\u2010-\u2013\u2212]/g, '-')
     .replaceAll('\u2014', '--')
