@@ -11,6 +11,7 @@ import { distributed } from './benches/distributed.ts'
 import { emailing } from './benches/emailing.ts'
 import { exporting } from './benches/exporting.ts'
 import { hangingReceivers } from './benches/hanging-receivers.ts'
+import { hostileParties } from './benches/hostile-parties.ts'
 import { importing } from './benches/importing.ts'
 import { importingCompanies } from './benches/importing-companies.ts'
 import { killing } from './benches/killing.ts'
@@ -21,6 +22,7 @@ import { noting } from './benches/noting.ts'
 import { peers } from './benches/peers.ts'
 import { postgres15 } from './benches/postgres-15.ts'
 import { publicForm } from './benches/public-form.ts'
+import { graphileWorker, pgBoss } from './benches/queue-peers.ts'
 import { reading } from './benches/reading.ts'
 import { segments } from './benches/segments.ts'
 import { sending } from './benches/sending.ts'
@@ -51,6 +53,7 @@ export const benches: Record<string, Bench> = {
   'hanging-receivers': hangingReceivers,
   busy,
   'busy-tenants': busyTenants,
+  'hostile-parties': hostileParties,
   sdk: calling,
   'cold-start': coldStart,
   soak,
@@ -58,4 +61,10 @@ export const benches: Record<string, Bench> = {
 }
 
 /** Benches that download or need other software. They run only if they are named on the command line. */
-export const optionalBenches: Record<string, Bench> = { peers, 'postgres-15': postgres15, distributed }
+export const optionalBenches: Record<string, Bench> = {
+  peers,
+  'graphile-worker': graphileWorker,
+  'pg-boss': pgBoss,
+  'postgres-15': postgres15,
+  distributed,
+}

@@ -1,10 +1,8 @@
 /** Parse Server, a comparable backend with records and webhooks, installed from npm into a temporary folder. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { once } from 'node:events'
-import { spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
+import { installPackages } from './install-packages.ts'
 import { type Installation } from './installation.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { isResponding, waitUntil } from './processes.ts'
@@ -40,7 +38,7 @@ export async function withParseServer<Result>(
 ): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'rapport-peer-'))
   try {
-    await install(folder)
+    await installPackages(folder, [`parse-server@${version}`])
     await writeFile(join(folder, 'server.cjs'), program)
     await installation.client.query('create database parse')
     const port = await findFreePort()
@@ -76,12 +74,4 @@ export async function withParseServer<Result>(
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-async function install(folder: string): Promise<void> {
-  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel', 'error']
-  const parameters = ['install', '--prefix', folder, ...quiet, `parse-server@${version}`]
-  const npm = spawn('npm', parameters, { cwd: folder, stdio: 'inherit', env: inheritedEnvironment() })
-  const [code] = (await once(npm, 'exit')) as [number]
-  if (code !== 0) throw new Error(`npm could not install Parse Server: npm exited with ${code}`)
 }
