@@ -102,17 +102,20 @@ async function searchTables(
 
 /** How many rows have one of the patterns, of each column. */
 function countsOf(columns: readonly ColumnFacts[], patterns: readonly string[]): SQL {
+  // Turkish collations lower `INFO@` to other letters, and "C" none beyond ASCII: an address needs both only if it has these.
+  const collations = patterns.every((pattern) => isAscii(pattern)) ? [sql`"C"`] : [sql`"default"`, sql`"C"`]
   const counts = columns.map(({ column, isBinary }) => {
     const name = sql.identifier(column)
     const content = isBinary ? sql`encode(${name}, 'escape')` : sql`${name}::text`
-    // Turkish collations lower `INFO@` to other letters, and "C" none beyond ASCII.
-    const isFound = [sql`lower(${content})`, sql`lower((${content}) collate "C")`].map(
-      (text) => sql`${text} like any(${sql.param(patterns)}::text[])`,
+    const isFound = collations.map(
+      (collation) => sql`lower((${content}) collate ${collation}) like any(${sql.param(patterns)}::text[])`,
     )
     return sql`count(*) filter (where ${sql.join(isFound, sql` or `)})`
   })
   return sql`array[${sql.join(counts, sql`, `)}]::text[] as counts`
 }
+
+const isAscii = (text: string) => Buffer.byteLength(text) === text.length
 
 const toIdentifier = (table: string) =>
   sql.join(
