@@ -3,7 +3,6 @@ import { deleteCompany } from '@rapport/core/operations/contacts/delete-company.
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { createTestCompany, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
@@ -25,6 +24,13 @@ async function countContacts() {
   return rows[0] ?? { all: 0, linked: 0 }
 }
 
+async function isBlocked(): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return (rowCount ?? 0) > 0
+}
+
 test('each contact of a deleted company is released, although the worker is killed', async () => {
   const company = await createTestCompany(ctx)
   await database.pool.query(
@@ -35,12 +41,13 @@ test('each contact of a deleted company is released, although the worker is kill
   await deleteCompany(ctx, company.id)
   // One of the last steps waits for this contact.
   const blocker = await database.pool.connect()
-  await blocker.query('begin')
+  // A worker may take longer to start than a transaction of the pool may be idle.
+  await blocker.query('begin; set local idle_in_transaction_session_timeout = 0')
   await blocker.query('select from contacts where workspace_id = $1 order by id desc limit 1 for update', [
     uuidOf(ctx.workspaceId),
   ])
   const killed = await startWorker()
-  await waitUntilBlocked(database.db)
+  await waitUntil(isBlocked, { describe: 'a step waits for the contact', timeoutMs: 120_000 })
   killed.kill('SIGKILL')
   await killed.exited
   await blocker.query('commit')
