@@ -9,9 +9,13 @@ import {
   startReverseProxy,
 } from '@rapport/testing/network/reverse-proxy.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Stack, startStack, timeoutMs } from './stack.ts'
+
+/** A moderate load leaves processor time for the processes that start. Most requests are a TLS handshake. */
+const pauseMs = isFullRun ? 20 : 100
 
 const [nginx, caddy] = [await findReverseProxy('nginx'), await findReverseProxy('caddy')]
 
@@ -173,7 +177,7 @@ function testProxy(name: ReverseProxyName, program: string) {
         // Other addresses, so that no request reaches a limit.
         const from = `127.0.${1 + (sent % 200)}.${1 + number}`
         outcomes.push(sent % 2 ? await post(from, `shutdown${sent}`) : await get(from))
-        await pause(20)
+        await pause(pauseMs)
       }
     }
     const clients = Promise.all(Array.from({ length: 4 }, (_, number) => client(number)))
