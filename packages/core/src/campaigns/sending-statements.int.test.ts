@@ -9,6 +9,7 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { addSubscriber } from '../lists/subscribers.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -20,13 +21,13 @@ const database = useTestDatabase()
 
 async function claimSentCampaign() {
   const ctx = await createTestCtx(database.db)
-  const { id } = await createTestCampaign(ctx, { confirmed: 3 })
+  const { id, listId } = await createTestCampaign(ctx, { confirmed: 3 })
   await sendCampaign(ctx, id)
   const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   const batch = await claimTestBatch(ctx, uuid, await createTestWorker(database.db))
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
   const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
-  return { ctx, batch, recipients, outcomes }
+  return { ctx, listId, batch, recipients, outcomes }
 }
 
 test('an outcome that waits for a recovery is counted from INTERRUPTED, not SENDING', async () => {
@@ -70,9 +71,12 @@ test.skipIf(hidesPlans)('recording outcomes reads only the batch, even without t
 })
 
 test('a mail that waited does not go to an address that its contact has left', async () => {
-  const { ctx, batch, recipients } = await claimSentCampaign()
+  const { ctx, listId, batch, recipients } = await claimSentCampaign()
   const [moved, other] = recipients
-  if (!moved || !other) throw new Error('No recipients')
+  if (!moved || !other || !listId) throw new Error('No recipients')
   await updateContact(ctx, moved.id, { email: 'moved@example.com' })
   expect([await askAgain(ctx, batch, moved), await askAgain(ctx, batch, other)]).toEqual(['stop', 'go'])
+  // The mail would show another person the name and the links of the one who left.
+  await addSubscriber(ctx, listId, { email: moved.email, status: 'CONFIRMED' })
+  expect(await askAgain(ctx, batch, moved)).toBe('stop')
 })

@@ -72,8 +72,8 @@ export const claimGroup = namedStatement('claim recipients', {
 })
 
 /**
- * Whether mail may still go to the address of a claimed recipient, whichever contact has it now. Returns no row if the
- * claim was lost.
+ * Whether mail may still go to a claimed recipient, if its contact still has the address: the mail has the name and the
+ * links of that contact. Returns no row if the claim was lost.
  */
 export const askForRecipient = namedStatement('ask whether a mail may still go', {
   isPrepared: true,
@@ -89,7 +89,7 @@ export const askForRecipient = namedStatement('ask whether a mail may still go',
     select s.contact_id is not null as is_mailable
     from campaign_recipients r
     join campaigns c on c.workspace_id = r.workspace_id and c.id = r.campaign_id
-    left join contacts p on p.workspace_id = r.workspace_id
+    left join contacts p on p.workspace_id = r.workspace_id and p.id = r.contact_id
       and lower(p.email collate "C") = lower(${param.email} collate "C")
     left join subscriptions s on s.workspace_id = r.workspace_id and s.list_id = c.list_id
       and s.contact_id = p.id and ${isMailable('s')}

@@ -134,8 +134,8 @@ export async function claimRecipients(
 }
 
 /**
- * Whether mail may still go to a recipient that was claimed a while ago: asks for the claim, and for the subscription of
- * the contact that has the address of the mail now.
+ * Whether mail may still go to a recipient that was claimed a while ago: asks for the claim, for the address of the
+ * contact, and for its subscription.
  */
 export async function askAgain(
   ctx: Ctx,
