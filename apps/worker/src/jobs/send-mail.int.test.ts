@@ -1,8 +1,14 @@
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { type ContactId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
+import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
+import { enqueueMail } from '@rapport/core/mail/mails.ts'
+import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
+import { optOutContact } from '@rapport/core/operations/contacts/opt-out-contact.ts'
+import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -208,4 +214,34 @@ test.each([2, 10, 100])('%d concurrent jobs send one mail', async (times) => {
   await Promise.all(Array.from({ length: times }, (_, n) => send(uuid, n % 2 === 0 ? deps : other)))
   expect(received()).toHaveLength(1)
   await other.close()
+})
+
+describe('a mail that waits for a connection is asked again: none goes', () => {
+  const email = 'ada@example.com'
+  test.each<
+    [to: string, kind: 'PERSONAL_DATA' | 'CONFIRMATION', happens: (id: ContactId, uuid: string) => Promise<unknown>]
+  >([
+    ['to an address that was left', 'PERSONAL_DATA', (id) => updateContact(ctx, id, { email: 'new@example.com' })],
+    ['to a contact that was erased', 'PERSONAL_DATA', (id) => deleteContact(ctx, id)],
+    ['to an address that was blocked', 'PERSONAL_DATA', () => createSuppression(ctx, { email, reason: 'MANUAL' })],
+    ['to someone who left meanwhile', 'CONFIRMATION', (id) => optOutContact(ctx, id, {})],
+    [
+      'by a worker that lost its claim',
+      'CONFIRMATION',
+      (_, uuid) => database.pool.query('update mails set token = gen_random_uuid() where id = $1', [uuid]),
+    ],
+  ])('%s', async (_to, kind, happens) => {
+    const { id: contactId } = await createTestContact(ctx, { email })
+    const { id: listId } = await createTestList(ctx)
+    await addSubscriber(ctx, listId, { contactId, status: 'PENDING' })
+    const ofList = kind === 'CONFIRMATION' && { listId }
+    await enqueueMail(ctx, { kind, to: email, data: { contactId, ...ofList } })
+    const uuid = (await listPendingWork(ctx, 'mail')).at(-1) ?? ''
+    const late: TestDeps['mail']['send'] = async (mail, source, check) => {
+      await happens(contactId, uuid)
+      return (await check?.ask()) ?? deps.mail.send(mail, source)
+    }
+    await send(uuid, { ...deps, mail: { ...deps.mail, send: late } })
+    expect(received()).toEqual([])
+  })
 })

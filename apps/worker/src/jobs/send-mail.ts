@@ -17,7 +17,7 @@ import {
   recordMailOutcome,
 } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
-import { isLinkUsable } from '@rapport/core/operations/mail/is-link-usable.ts'
+import { askAgainForMail, mayBeMailed, nothingToSend } from '@rapport/core/operations/mail/may-be-mailed.ts'
 import { renderMail } from '@rapport/core/operations/mail/render-mail.ts'
 import { type Refusal, reportRefusal } from '@rapport/core/operations/mail/report-refusal.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -36,7 +36,7 @@ interface SingleMail<Claimed, Outcome extends EmailOutcome> {
   /** Returns undefined if there is nothing to send any more. */
   render: (ctx: Ctx, mail: Claimed) => Promise<OutgoingMail | EncodedMail | undefined>
   /** Asks again before a mail that waited for its connection: see `LateCheck`. */
-  ask?: (ctx: Ctx, mail: Claimed) => Promise<(Outcome & Unsent) | undefined>
+  ask: (ctx: Ctx, mail: Claimed) => Promise<(Outcome & Unsent) | undefined>
   isFinal: (mail: Claimed, outcome: Outcome) => boolean
   record: (ctx: Ctx, mail: Claimed, outcome: Outcome) => Promise<'done' | 'retry'>
   /** How a refusal names the mail. */
@@ -52,7 +52,8 @@ interface Claimed {
 /** Sends a service mail. Throws if it should be retried: the queue then runs the job again after a delay. */
 export const sendMail = sendSingle<ClaimedMail, MailOutcome>({
   claim: claimMail,
-  render: async (ctx, mail) => ((await isLinkUsable(ctx, mail)) ? await renderMail(ctx, mail) : undefined),
+  render: async (ctx, mail) => ((await mayBeMailed(ctx, mail)) ? await renderMail(ctx, mail) : undefined),
+  ask: askAgainForMail,
   isFinal: isFinalOutcome,
   record: recordMailOutcome,
   refused: ({ id, toAddress }) => ({ mailId: id, email: toAddress }),
@@ -93,9 +94,8 @@ async function sendClaimed<Mail extends Claimed, Outcome extends EmailOutcome>(
   ctx: Ctx,
   { of, mail, askedAt }: Sending<Mail, Outcome>,
 ): Promise<RunEnd> {
-  const { ask } = of
   const rendered = await render(deps, ctx, { of, mail })
-  const check = ask && { askedAt, ask: () => ask(ctx, mail).catch(lostConnection) }
+  const check = { askedAt, ask: () => of.ask(ctx, mail).catch(lostConnection) }
   const outcome = (
     'outgoing' in rendered ? await deps.mail.send(rendered.outgoing, mail.kind, check) : rendered
   ) as Outcome
@@ -114,8 +114,6 @@ async function sendClaimed<Mail extends Claimed, Outcome extends EmailOutcome>(
 const lostConnection = () =>
   ({ kind: 'refused', temporary: true, error: 'The email waited too long for a connection' }) as const
 
-const nothingToSend = 'Nothing to send: the email is no longer needed'
-
 /** Returns the mail, or the outcome if there is none to send. */
 async function render<Mail extends Claimed, Outcome extends EmailOutcome>(
   deps: WorkerDeps,
@@ -124,8 +122,7 @@ async function render<Mail extends Claimed, Outcome extends EmailOutcome>(
 ): Promise<{ outgoing: OutgoingMail | EncodedMail } | Extract<MailOutcome, { kind: 'refused' }>> {
   try {
     const outgoing = await of.render(ctx, mail)
-    if (!outgoing) return { kind: 'refused', temporary: false, isUnattempted: true, error: nothingToSend }
-    return { outgoing }
+    return outgoing ? { outgoing } : nothingToSend
   } catch (error) {
     // A template that exceeds its limits would exceed them again, and a deleted list stays deleted.
     if (error instanceof AppError && error.code !== 'unavailable')

@@ -45,8 +45,8 @@ const given: readonly Guard[] = [
   {
     name: 'personal data goes to an address that the contact no longer has',
     file: `${folder}/personal-data-mail.ts`,
-    search: ' || contact.email.toLowerCase() !== mail.toAddress.toLowerCase()) return',
-    replacement: ') return',
+    search: 'contact && isSameAddress(contact.email, toAddress) ? contact : undefined',
+    replacement: 'contact || undefined',
   },
   {
     name: 'a link to a former address asks for the personal data of the contact',

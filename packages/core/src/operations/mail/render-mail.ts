@@ -8,11 +8,9 @@ import { renderPausedMail } from '../../emails/templates/paused-mail.ts'
 import { withPagesUrl } from '../../domains/hosts/pages-url.ts'
 import { returnPathOf } from '../../domains/return-path.ts'
 import { createReturnPath } from '../../mail/bounces/recipient-token.ts'
-import { readSuppressions } from '../../consent/consent-records.ts'
 import { renderTrackingMail } from '../../consent/tracking/tracking-mail.ts'
-import { canConfirm } from '../../consent/suppression-rows.ts'
 import { renderWithheldMail } from '../../mail/budget/withheld-mail.ts'
-import { isRequestedMail, type Mail, type MailKind } from '../../mail/mails.ts'
+import type { Mail, MailKind } from '../../mail/mails.ts'
 import { mailDomain, type OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { renderPersonalDataMail } from '../preferences/personal-data-mail.ts'
 import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../../webhooks/health/webhook-mails.ts'
@@ -35,22 +33,9 @@ const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail
 }
 
 export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const rendered = (await mayBeMailed(ctx, mail))
-    ? await renderers[mail.kind](await withPagesUrl(ctx), mail)
-    : undefined
+  const rendered = await renderers[mail.kind](await withPagesUrl(ctx), mail)
   const host = rendered && (await returnPathOf(ctx, mailDomain(rendered.from.address)))
   if (!rendered || host === undefined) return rendered
   const { toAddress: email, id: mailId } = mail
   return { ...rendered, returnPath: createReturnPath(ctx, { host, subject: { mailId }, email }) }
-}
-
-/**
- * Whether a mail may still be sent: its address may have been suppressed since. A person who asks for a mail gets it
- * after an opt-out too. Mails about an account always go to its user.
- */
-async function mayBeMailed(ctx: Ctx, { kind, toAddress, data: { listId } }: Mail): Promise<boolean> {
-  if (isRequestedMail(kind))
-    return canConfirm(await readSuppressions(ctx, { email: toAddress, ...(listId && { listId }) }))
-  if (kind !== 'CAMPAIGN_TEST' && kind !== 'INVITE') return true
-  return (await readSuppressions(ctx, { email: toAddress })).length === 0
 }

@@ -14,6 +14,7 @@ import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
+import { isSameAddress } from '../../consent/hash-email.ts'
 import { canConfirm } from '../../consent/suppression-rows.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { writePersonJson } from '../contacts/export-person.ts'
@@ -42,16 +43,22 @@ export async function requestPersonalData(
   return isSent
 }
 
+/** The contact that asked for the email, if its address is still the same. */
+export async function findHolder(ctx: Ctx, { data: { contactId }, toAddress }: Mail) {
+  const contact = contactId && (await findCurrentContact(ctx, contactId))
+  return contact && isSameAddress(contact.email, toAddress) ? contact : undefined
+}
+
 /** Renders the email. Returns undefined if the contact no longer has the address that asked for it. */
 export async function renderPersonalDataMail(
   ctx: Ctx,
   mail: Mail,
   { maxLength = defaultMaxLength } = {},
 ): Promise<OutgoingMail | undefined> {
-  const { contactId, locale: request = null } = mail.data
-  const contact = contactId && (await findCurrentContact(ctx, contactId))
+  const { locale: request = null } = mail.data
+  const contact = await findHolder(ctx, mail)
   const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
-  if (!contact || !workspace || contact.email.toLowerCase() !== mail.toAddress.toLowerCase()) return undefined
+  if (!contact || !workspace) return undefined
   const person = await readContact(ctx, contact.id)
   const language = chooseMailLanguage({ contact: person.locale, request, workspace: workspace.locale })
   const texts = mailTexts[language.language].personalData

@@ -1,0 +1,78 @@
+/**
+ * Whether a single mail may still go. It may wait for a day, and then for a connection: meanwhile its address may be
+ * suppressed, and its contact may be confirmed, leave, get another address, or be merged or erased. The same rules refuse
+ * a link that was mailed before.
+ */
+import { and, eq } from 'drizzle-orm'
+import { readSuppressions } from '../../consent/consent-records.ts'
+import { isSameAddress } from '../../consent/hash-email.ts'
+import { bySubscription } from '../../consent/subscription-record.ts'
+import { canConfirm } from '../../consent/suppression-rows.ts'
+import { confirm, noTrackingChoice } from '../../consent/tracking/change-consent.ts'
+import { findConsentRow } from '../../consent/tracking/tracking-consents.ts'
+import { contacts, mails, subscriptions } from '../../db/schema/index.ts'
+import { isRefused } from '../../lists/subscribe.ts'
+import { type ClaimedMail, isRequestedMail, type Mail, type MailOutcome } from '../../mail/mails.ts'
+import { byId } from '../../request/by-id.ts'
+import type { Ctx } from '../../request/context.ts'
+import { findHolder } from '../preferences/personal-data-mail.ts'
+
+type Refused = Extract<MailOutcome, { kind: 'refused' }>
+
+export const nothingToSend: Refused = {
+  kind: 'refused',
+  temporary: false,
+  isUnattempted: true,
+  error: 'Nothing to send: the email is no longer needed',
+}
+
+/** Asks for a mail that was claimed a while ago, and for its claim. Returns the outcome if it may not go. */
+export async function askAgainForMail(ctx: Ctx, mail: ClaimedMail): Promise<Refused | undefined> {
+  const isLastAttempt = and(byId(mails, ctx, mail.id), eq(mails.token, mail.token ?? ''), eq(mails.status, 'PENDING'))
+  const [current] = await ctx.db.select({ id: mails.id }).from(mails).where(isLastAttempt)
+  const error = 'The email waited too long for a connection'
+  if (!current) return { kind: 'refused', temporary: true, isUnattempted: true, error }
+  return (await mayBeMailed(ctx, mail)) ? undefined : nothingToSend
+}
+
+/** A person who asks for a mail gets it after an opt-out too. Mails about an account always go to its user. */
+export async function mayBeMailed(ctx: Ctx, mail: Mail): Promise<boolean> {
+  const { kind, toAddress: email, data } = mail
+  if (isRequestedMail(kind)) {
+    const { listId } = data
+    const rows = await readSuppressions(ctx, { email, ...(listId && { listId }) })
+    return (
+      canConfirm(rows) &&
+      (kind === 'PERSONAL_DATA' ? (await findHolder(ctx, mail)) !== undefined : isLinkUsable(ctx, mail))
+    )
+  }
+  if (kind !== 'CAMPAIGN_TEST' && kind !== 'INVITE') return true
+  return (await readSuppressions(ctx, { email })).length === 0
+}
+
+/** Whether the link in a mail still does what the contact asked for. */
+async function isLinkUsable(ctx: Ctx, mail: Mail): Promise<boolean> {
+  const { contactId } = mail.data
+  const [contact] = contactId
+    ? await ctx.db
+        .select({ email: contacts.email })
+        .from(contacts)
+        .where(byId(contacts, ctx, contactId))
+    : []
+  if (!contact || !isSameAddress(contact.email, mail.toAddress)) return false
+  return mail.kind === 'CONFIRMATION' ? canSubscribe(ctx, mail) : canGrant(ctx, mail)
+}
+
+async function canSubscribe(ctx: Ctx, { data: { listId, contactId }, toAddress, createdAt }: Mail): Promise<boolean> {
+  if (!listId || !contactId) return false
+  const [subscription] = await ctx.db.select().from(subscriptions).where(bySubscription(ctx, { listId, contactId }))
+  if (!subscription || subscription.status === 'CONFIRMED') return false
+  return !isRefused(subscription, await readSuppressions(ctx, { email: toAddress, listId }), createdAt)
+}
+
+async function canGrant(ctx: Ctx, { data: { contactId, tracking }, toAddress, createdAt }: Mail): Promise<boolean> {
+  if (!contactId || !tracking) return false
+  const current = (await findConsentRow(ctx, contactId)) ?? noTrackingChoice
+  const link = { scope: tracking, issuedAt: createdAt, email: toAddress }
+  return confirm(current, link, { confirmedAt: null, confirmedFrom: null }) !== undefined
+}
