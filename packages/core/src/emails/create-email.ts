@@ -44,7 +44,7 @@ export async function insertEmail(ctx: Ctx, { templateId, to, data, tags }: Emai
   await requireTemplateSender(ctx, template.fromEmail)
   await requireEmailQuotas(ctx)
   const contact = await findRecipient(ctx, to, template.name)
-  await requireEmailable(ctx, contact.email)
+  await requireEmailable(ctx, contact)
   await takeEmailQuota(ctx, contact.email, await emailsPerAddress.read(ctx))
   const id = newId('mai')
   const email: EmailRow = {

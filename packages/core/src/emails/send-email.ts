@@ -49,7 +49,7 @@ export function claimEmail(ctx: Ctx, claim: Claim): Promise<ClaimedEmail | undef
     const { row, content } = found
     const { contactId } = row
     const contact = contactId === null ? undefined : await findContact(ctx, contactId)
-    const reason = contact ? await findEmailBlock(ctx, contact.email) : undefined
+    const reason = contact ? await findEmailBlock(ctx, contact) : undefined
     const token = latestToken(claim)
     const claimed = { ...row, token, attempts: row.attempts + 1 }
     if (!contact || reason) {
@@ -98,14 +98,14 @@ export async function askAgain(
   email: ClaimedEmail,
 ): Promise<Exclude<EmailOutcome, { kind: 'sent' }> | undefined> {
   const [current] = await ctx.db
-    .select({ email: contacts.email })
+    .select({ id: contacts.id, email: contacts.email })
     .from(emails)
     .innerJoin(contacts, and(eq(contacts.workspaceId, emails.workspaceId), eq(contacts.id, emails.contactId)))
     .where(and(isLastAttempt(ctx, email), eq(emails.status, 'PENDING')))
   if (!current) return { kind: 'refused', temporary: true, error: 'The email waited too long for a connection' }
   if (current.email !== email.contact.email)
     return { kind: 'refused', temporary: true, error: 'The address of the contact has changed' }
-  const reason = await findEmailBlock(ctx, current.email)
+  const reason = await findEmailBlock(ctx, current)
   return reason && { kind: 'withdrawn', error: describeBlock(reason) }
 }
 

@@ -1,0 +1,34 @@
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { createTestList, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { eq } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { suppressions } from '../db/schema/index.ts'
+import { readEmail } from '../emails/emails.ts'
+import { claimEmail } from '../emails/send-email.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { addSubscriber } from '../lists/subscribers.ts'
+import { prepareClaim } from '../work/claims.ts'
+import { suppress } from './suppress.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const email = 'ada@example.com'
+
+test.each(['COMPLAINED', 'BOUNCED'] as const)(
+  'a %s contact gets no email if its suppression is lost',
+  async (reason) => {
+    const template = await createTestTemplate(ctx)
+    const list = await createTestList(ctx)
+    await addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })
+    const { id } = await createTestEmail(ctx, template.id)
+    await suppress(ctx, [{ email, reason, source: 'MAIL_EVENT' }], { emitsEvents: true })
+    await database.db.delete(suppressions).where(eq(suppressions.workspaceId, ctx.workspaceId))
+    const refused = { code: 'opted_out', message: expect.stringContaining(reason) }
+    await expect(createTestEmail(ctx, template.id)).rejects.toMatchObject(refused)
+    const workerId = await createTestWorker(database.db)
+    const claim = prepareClaim({ workspaceId: ctx.workspaceId, kind: 'EMAIL', id: uuidOf(id), workerId })
+    expect(await claimEmail(ctx, claim)).toBeUndefined()
+    expect((await readEmail(ctx, id)).status).toBe('SKIPPED')
+  },
+)
