@@ -19,7 +19,12 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { askVisitors, listVisitorMails, useMailedLink } from '@rapport/testing/consent/visitor-mails.ts'
+import {
+  askVisitors,
+  backdateVisitorMails,
+  listVisitorMails,
+  useMailedLink,
+} from '@rapport/testing/consent/visitor-mails.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
@@ -106,7 +111,6 @@ test('a mail that waits is sent once, and its link confirms', async () => {
 test('someone who leaves and asks again while the mail waits is sent the later one', async () => {
   const id = await withhold()
   await optOutContact(ctx, id, {})
-  await database.pool.query('delete from mail_requests')
   await askVisitors(ctx, listId, { count: 1, name: 'ada' })
   expect(await listVisitorMails(ctx, 'WITHHELD')).toEqual([ada])
   await useMailedLink(ctx, 'visitor-1@example.com')
@@ -114,6 +118,33 @@ test('someone who leaves and asks again while the mail waits is sent the later o
   await sendReleased()
   expect(received()).toEqual(['visitor-1@example.com', ada])
   await useMailedLink(ctx, ada)
+})
+
+test('someone who leaves and asks again after the unsent mail was released is sent one', async () => {
+  const id = await withhold()
+  await optOutContact(ctx, id, {})
+  await useMailedLink(ctx, 'visitor-1@example.com')
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  expect(received()).toEqual(['visitor-1@example.com', ada])
+})
+
+test('someone whose mail was sent late, and who asks again at once, is sent one mail', async () => {
+  await withhold()
+  await backdateVisitorMails(ctx, 1)
+  await useMailedLink(ctx, 'visitor-1@example.com')
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  expect(received()).toEqual(['visitor-1@example.com', ada])
+  await backdateVisitorMails(ctx, 1)
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  expect(await listVisitorMails(ctx, 'WAITING')).toEqual([ada])
 })
 
 test('a mail that may have been sent is counted again before it is repeated', async () => {

@@ -95,8 +95,8 @@ interface ConfirmationRequest {
   listId?: ListId | undefined
   /** The quota of an address over all lists. */
   mailsPerAddress: number
-  /** The links of earlier mails are void: the ten minutes do not count. Default: false. */
-  isAfterRemoval?: boolean | undefined
+  /** The links of earlier mails are void, or none was sent: the ten minutes do not count. Default: false. */
+  mayFollowAtOnce?: boolean | undefined
 }
 
 /**
@@ -107,7 +107,7 @@ interface ConfirmationRequest {
 export async function takeConfirmationQuota(
   ctx: Ctx,
   to: string,
-  { kind, listId, mailsPerAddress, isAfterRemoval = false }: ConfirmationRequest,
+  { kind, listId, mailsPerAddress, mayFollowAtOnce = false }: ConfirmationRequest,
 ): Promise<boolean> {
   await lockAddress(ctx, to)
   const isRepeated = and(
@@ -115,7 +115,7 @@ export async function takeConfirmationQuota(
     eq(mailRequests.kind, kind),
     listId ? eq(mailRequests.listId, listId) : isNull(mailRequests.listId),
   )
-  const limits = isAfterRemoval ? repetitionLimits.slice(1) : repetitionLimits
+  const limits = mayFollowAtOnce ? repetitionLimits.slice(1) : repetitionLimits
   if ((await readRepetitionWait(ctx, isRepeated, limits)) > 0) return false
   const isCounted = and(isSameAddress(ctx, to), inArray(mailRequests.kind, countedWith[kind]))
   if ((await readWait(ctx, isCounted, { limit: mailsPerAddress, window: day })) > 0) return false

@@ -3,7 +3,7 @@ import type { ContactId, ListId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { readQuotas } from '../quotas/require-quota.ts'
 import { hasBudget } from './budget/budgets.ts'
-import { replaceWaitingMail, storeVisitorMail } from './budget/visitor-mails.ts'
+import { lockVisitorMails, replaceWaitingMail, storeVisitorMail } from './budget/visitor-mails.ts'
 import { takeConfirmationQuota } from './mail-quotas.ts'
 import { enqueueMail, type RequestedMailKind } from './mails.ts'
 import { canMail } from './verified-owner.ts'
@@ -38,9 +38,12 @@ export async function requestConfirmationMail(
   const { mailsPerAddress } = quotas
   const subject = { kind, contactId, listId }
   const isVisitor = ctx.actor.kind === 'public'
+  const known = await lockVisitorMails(ctx, subject)
+  if (known === 'SENT' && !isAfterRemoval) return false
   // A mail that waits was counted when the visitor asked, and nothing was sent: a caller need not wait ten minutes.
   const replaced = isVisitor ? undefined : await replaceWaitingMail(ctx, subject)
-  const limits = { kind, listId, isAfterRemoval, mailsPerAddress }
+  // Nor need a visitor, who may have left meanwhile: then only a later mail is sent. It counts for the day.
+  const limits = { kind, listId, mayFollowAtOnce: isAfterRemoval || known === 'UNSENT', mailsPerAddress }
   if (!replaced && !(await takeConfirmationQuota(ctx, email, limits))) return false
   const data = {
     contactId,

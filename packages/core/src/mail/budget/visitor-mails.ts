@@ -3,7 +3,7 @@
  * mail without work, and `release-visitor-mails.ts` releases it. So a request counts nothing and waits for no lock of the
  * workspace, and its response and its time say nothing about the budget.
  */
-import { and, eq, gt, inArray, isNull, ne, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type MailData, mails, type requestedMailKinds, visitorMails } from '../../db/schema/index.ts'
 import { type ContactId, type ListId, type MailId, newId } from '../../kernel/ids.ts'
@@ -11,7 +11,7 @@ import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { WorkScope } from '../../work/enqueue.ts'
 import { publishRelease } from '../../work/publisher.ts'
-import { timestampNow, type Timestamp } from '../../kernel/validation.ts'
+import { timestampAt, timestampNow, type Timestamp } from '../../kernel/validation.ts'
 
 /** The mails about one decision of a contact: of several that wait, the latest is sent. */
 export interface VisitorMailSubject {
@@ -38,6 +38,26 @@ export async function storeVisitorMail(
   await ctx.db.insert(mails).values({ workspaceId, id, kind: subject.kind, toAddress: mail.to, data: mail.data })
   await ctx.db.insert(visitorMails).values({ workspaceId, id, ...subject, listId: subject.listId ?? null, ...replaced })
   publishRelease(ctx.db, workspaceId)
+}
+
+const repetitionMs = 10 * 60_000
+
+/**
+ * Locks the mails about the same that wait, or were released within ten minutes: the quotas of an address count from the
+ * request, and a mail may be sent long after it. SENT: one may have been sent within ten minutes. UNSENT: one waits, or
+ * was not sent after its release.
+ */
+export async function lockVisitorMails(ctx: Ctx, subject: VisitorMailSubject): Promise<'SENT' | 'UNSENT' | undefined> {
+  const { releases, releasedAt } = visitorMails
+  const recently = timestampAt(Date.now() - repetitionMs)
+  const rows = await ctx.db
+    .select({ releases, releasedAt })
+    .from(visitorMails)
+    .where(and(isAbout(ctx, subject), or(isWaiting, gt(releasedAt, recently))))
+    .orderBy(visitorMails.createdAt, visitorMails.id)
+    .for('update')
+  if (rows.some(({ releases, releasedAt }) => releases > 0 && releasedAt && releasedAt > recently)) return 'SENT'
+  return rows.length > 0 ? 'UNSENT' : undefined
 }
 
 /** Replaces the mails about the same that were not released. Returns the place and the status of one that waits. */
