@@ -135,6 +135,16 @@ describe('with confirmChangedAddress', () => {
     expect(proven).toMatchObject([{ email: last, method: 'ADDRESS_CHANGED' }])
   })
 
+  test('an address that is left before it confirms is followed by the next one', async () => {
+    await move('middle@example.com')
+    await move()
+    expect([await countMails(), await statuses()]).toEqual([2, ['PENDING', 'PENDING']])
+    await confirmSubscription(ctx, await readMailedToken(ctx, next))
+    expect((await statuses()).toSorted()).toEqual(['CONFIRMED', 'PENDING'])
+    const proven = (await proofs()).flat().filter(({ confirmedAt, method }) => confirmedAt && method !== 'API')
+    expect(proven).toMatchObject([{ email: next, method: 'ADDRESS_CHANGED' }])
+  })
+
   test('an address that opted out is asked nothing', async () => {
     await createSuppression(ctx, { email: next, reason: 'OPTED_OUT' })
     await move()

@@ -95,7 +95,8 @@ interface ConfirmedMove extends AddressChange {
 /**
  * Adds the proof of the change to the confirmed subscriptions that `isMoved` chooses. With the setting
  * `confirmChangedAddress` they become PENDING, unless the person has left them: those that a bounce or a block suspends
- * are PENDING when it is lifted. Returns the keys of those.
+ * are PENDING when it is lifted. Those that wait for such a confirmation by the former address are asked anew. Returns
+ * the keys of those that are PENDING.
  */
 export async function moveConfirmed(
   ctx: Ctx,
@@ -104,7 +105,7 @@ export async function moveConfirmed(
 ): Promise<Set<string>> {
   const pendingKeys = new Set(askedBefore.map(toKey))
   const states = listSubscriptions(records, id).filter(
-    (state) => (state.ownStatus === 'CONFIRMED' || pendingKeys.has(toKey(state))) && isMoved(state),
+    (state) => (state.ownStatus === 'CONFIRMED' || pendingKeys.has(toKey(state)) || isAsked(state)) && isMoved(state),
   )
   const agreed = states.filter(({ listId }) => !listRows(records, to, listId).some(isByPerson))
   const asked = new Set<string>()
@@ -113,16 +114,20 @@ export async function moveConfirmed(
     .select({ mustConfirm: workspaces.confirmChangedAddress })
     .from(workspaces)
     .where(eq(workspaces.id, ctx.workspaceId))
-  const mustConfirm = workspace?.mustConfirm ?? false
   const source: ConsentSource = { method: 'ADDRESS_CHANGED', formerEmailHash: hashEmail(ctx, from), ...reportedBy }
-  const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
   for (const state of agreed) {
     const pending = { ownStatus: 'PENDING', ownStatusAt: records.startedAt, confirmedAt: null } as const
+    const mustConfirm = workspace?.mustConfirm || state.ownStatus === 'PENDING'
+    const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
     setSubscription(records, { ...state, consent: withProof(state.consent, proof), ...(mustConfirm && pending) })
     if (mustConfirm) asked.add(toKey(state))
   }
   return asked
 }
+
+/** Whether an earlier change of address waits for its confirmation. */
+const isAsked = ({ ownStatus, consent }: SubscriptionState): boolean =>
+  ownStatus === 'PENDING' && consent?.[0]?.method === 'ADDRESS_CHANGED' && consent[0].confirmedAt === null
 
 /** Emails the new address a link for each subscription that is PENDING, within the limits for these emails. */
 export async function askToConfirm(ctx: Ctx, email: string, states: readonly SubscriptionState[]): Promise<void> {
