@@ -1,6 +1,6 @@
 /** What a workspace learns of confirmations that its budget withholds: an event for each list, and an email a day. */
-import { and, asc, count, eq, gt, inArray, isNull, min, ne, type SQL } from 'drizzle-orm'
-import { members, users, visitorMails } from '../../db/schema/index.ts'
+import { and, asc, count, eq, exists, gt, inArray, isNull, min, ne, or, type SQL } from 'drizzle-orm'
+import { members, subscriptions, users, visitorMails } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -49,12 +49,27 @@ export function countWithheld(ctx: Ctx, listId: ListId): Promise<number> {
   return ctx.db.$count(visitorMails, and(isWithheld(ctx), eq(visitorMails.listId, listId)))
 }
 
-const isWithheld = (ctx: Ctx): SQL | undefined =>
-  and(
-    eq(visitorMails.workspaceId, ctx.workspaceId),
+/** A confirmation whose subscription is no longer PENDING waits, but is not sent. */
+const isWithheld = (ctx: Ctx): SQL | undefined => {
+  const { workspaceId, listId, contactId } = visitorMails
+  const isPending = ctx.db
+    .select({ listId: subscriptions.listId })
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.workspaceId, workspaceId),
+        eq(subscriptions.listId, listId),
+        eq(subscriptions.contactId, contactId),
+        eq(subscriptions.status, 'PENDING'),
+      ),
+    )
+  return and(
+    eq(workspaceId, ctx.workspaceId),
     eq(visitorMails.status, 'WITHHELD'),
     ne(visitorMails.kind, 'PERSONAL_DATA'),
+    or(isNull(listId), exists(isPending)),
   )
+}
 
 async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Set<ListId | null>> {
   const rows = await ctx.db

@@ -7,7 +7,9 @@ import { beforeEach, expect, test } from 'vitest'
 import { createUser } from '../../auth/users.ts'
 import { events, lists, mails, members } from '../../db/schema/index.ts'
 import type { List } from '../../lists/lists.schema.ts'
-import { addSubscriber } from '../../lists/subscribers.ts'
+import { readList } from '../../lists/lists.ts'
+import { addSubscriber, listSubscribers } from '../../lists/subscribers.ts'
+import { suppress } from '../../suppressions/suppress.ts'
 import { renderMail } from '../../operations/mail/render-mail.ts'
 import {
   countWithheldMails,
@@ -67,6 +69,17 @@ test('an event names each list when its first mail waits, then at most once an h
   await setQuotas(ctx, { confirmations: 0 })
   await releaseVisitorMails(ctx, { now: after(3) })
   expect(await readEvents()).toHaveLength(4)
+})
+
+test('a subscription that is no longer PENDING is neither counted nor listed', async () => {
+  await askVisitors(ctx, list.id, { count: 3 })
+  const [, , left = ''] = await listVisitorMails(ctx)
+  await suppress(ctx, [{ email: left, reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents: false })
+  await releaseVisitorMails(ctx)
+  const { data } = await listSubscribers(ctx, list.id, { withheld: true, limit: 10, sort: '-createdAt' })
+  expect(data).toHaveLength(1)
+  expect((await readList(ctx, list.id)).withheldConfirmations).toBe(1)
+  expect(await readEvents()).toMatchObject([{ listId: list.id, count: 1 }])
 })
 
 test('the owners get an email, once a day, that says what waits', async () => {
