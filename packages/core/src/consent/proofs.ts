@@ -66,6 +66,12 @@ export function withProof(proofs: readonly Consent[] | null, added: Consent): Co
   return [added, ...kept].slice(0, maxConsents)
 }
 
+/** The proofs of two subscriptions that become one, the latest first. */
+export function mergeProofs(one: readonly Consent[] | null, other: readonly Consent[] | null): Consent[] | null {
+  const proofs = [...(one ?? []), ...(other ?? [])].toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+  return proofs.length > 0 ? proofs.slice(0, maxConsents) : null
+}
+
 /** Proofs after the contact has used the link in an email, which completes the last request. */
 export function withConfirmation(ctx: Ctx, email: string, proofs: readonly Consent[] | null): Consent[] {
   const link = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })

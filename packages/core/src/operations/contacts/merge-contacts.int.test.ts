@@ -18,6 +18,9 @@ import { liftSuppression } from '../../suppressions/lift-suppression.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { newId } from '../../kernel/ids.ts'
+import { timestampAt } from '../../kernel/validation.ts'
+import type { Contact } from '../../contacts/contacts.schema.ts'
+import { addSubscriber } from '../../lists/subscribers.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -93,6 +96,29 @@ test.each([true, false])('a bounce of the duplicate does not reach the other, on
   const rows = await ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
   expect(rows).toMatchObject([{ contactId: kept, status: 'CONFIRMED', ownStatus: 'CONFIRMED' }])
 })
+
+test('the proofs of both are kept, the latest first, and twenty at most', async () => {
+  const { id: listId } = await createTestList(ctx)
+  const [kept, duplicate] = [await createTestContact(ctx), await createTestContact(ctx)]
+  const minutes = { [kept.id]: 1, [duplicate.id]: 2 }
+  for (const { id, email } of [kept, duplicate]) {
+    await addSubscriber(ctx, listId, { contactId: id, status: 'CONFIRMED' })
+    const [proof] = (await readConsents(id)) ?? []
+    const at = (index: number) =>
+      timestampAt(Date.parse('2026-01-01T00:00:00Z') - (20 * index + (minutes[id] ?? 0)) * 60_000)
+    const consent = Array.from({ length: 15 }, (_, index) => ({ ...proof!, email, at: at(index) }))
+    await database.db.update(subscriptions).set({ consent }).where(eq(subscriptions.contactId, id))
+  }
+  await mergeContacts(ctx, kept.id, { contactId: duplicate.id })
+  const moments = ((await readConsents(kept.id)) ?? []).map(({ at }) => at)
+  expect(moments).toHaveLength(20)
+  expect(moments).toEqual(moments.toSorted().toReversed())
+})
+
+async function readConsents(id: Contact['id']) {
+  const [row] = await database.db.select().from(subscriptions).where(eq(subscriptions.contactId, id))
+  return row?.consent
+}
 
 test('a block of the duplicate holds for the remaining contact until it is lifted', async () => {
   const list = await createTestList(ctx)

@@ -1,5 +1,6 @@
 import type { ContactId } from '../../kernel/ids.ts'
 import { type ConsentRecords, listSubscriptions, setSubscription, toKey } from '../../consent/consent-records.ts'
+import { mergeProofs } from '../../consent/proofs.ts'
 import type { SubscriptionState } from '../../consent/derive-status.ts'
 
 /**
@@ -22,13 +23,11 @@ export function mergeSubscriptions(
       setSubscription(records, own)
       continue
     }
-    const proofs = [...(kept.consent ?? []), ...(state.consent ?? [])]
-    const consent = proofs.length > 0 ? proofs : null
     const isLater = kept.ownStatus !== 'REMOVED' || kept.ownStatusAt < state.ownStatusAt
     const removal = state.ownStatus === 'REMOVED' && isLater
     setSubscription(records, {
       ...kept,
-      consent,
+      consent: mergeProofs(kept.consent, state.consent),
       ...(removal && { ownStatus: 'REMOVED', ownStatusAt: state.ownStatusAt }),
     })
   }
