@@ -2,7 +2,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
-import { type ContactId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type ContactId, idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
@@ -122,9 +122,10 @@ describe('a confirmation mail', () => {
     expect(received()).toHaveLength(1)
   })
 
-  test('whose list no longer exists is not sent', async () => {
+  test.each(['deleted', 'marked as deleted'])('whose list is %s is not sent', async (how) => {
     const uuid = await createConfirmationMail()
-    await database.pool.query('delete from lists where workspace_id = $1', [uuidOf(ctx.workspaceId)])
+    const change = how === 'deleted' ? 'delete from lists' : 'update lists set deleted_at = now()'
+    await database.pool.query(`${change} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
     await send(uuid)
     expect(await readMail(uuid)).toMatchObject({
       status: 'FAILED',
@@ -141,6 +142,20 @@ describe('a test mail', () => {
     expect(received()).toMatchObject([{ to: ['me@example.com'], subject: '[Test] News for Ada' }])
     expect(received()[0]?.headers['list-unsubscribe']).toMatch(/^<https:/)
     expect(await readMail(uuid)).toMatchObject({ status: 'SENT' })
+  })
+
+  test('is not sent to an address that opted out of its list meanwhile', async () => {
+    const uuid = await createTestMail()
+    const { rows } = await database.pool.query<{ id: string }>('select id from lists where workspace_id = $1', [
+      uuidOf(ctx.workspaceId),
+    ])
+    await createSuppression(ctx, {
+      email: 'me@example.com',
+      reason: 'OPTED_OUT',
+      listId: idOf('lst', rows[0]?.id ?? ''),
+    })
+    await send(uuid)
+    expect(received()).toEqual([])
   })
 
   test('is rendered for the given contact and not sent to that contact', async () => {

@@ -185,7 +185,7 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
     await enqueueMail(ctx, {
       kind: 'CAMPAIGN_TEST',
       to: email,
-      data: { campaignId: id, contactId: contactId ?? null },
+      data: { campaignId: id, listId, contactId: contactId ?? null },
     })
     return { queued: 1 }
   })

@@ -3,14 +3,14 @@
  * suppressed, and its contact may be confirmed, leave, get another address, or be merged or erased. The same rules refuse
  * a link that was mailed before.
  */
-import { and, eq } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { bySubscription } from '../../consent/subscription-record.ts'
 import { canConfirm } from '../../consent/suppression-rows.ts'
 import { confirm, noTrackingChoice } from '../../consent/tracking/change-consent.ts'
 import { findConsentRow } from '../../consent/tracking/tracking-consents.ts'
-import { contacts, mails, subscriptions } from '../../db/schema/index.ts'
+import { contacts, lists, mails, subscriptions } from '../../db/schema/index.ts'
 import { isRefused } from '../../lists/subscribe.ts'
 import { type ClaimedMail, isRequestedMail, type Mail, type MailOutcome } from '../../mail/mails.ts'
 import { byId } from '../../request/by-id.ts'
@@ -38,16 +38,12 @@ export async function askAgainForMail(ctx: Ctx, mail: ClaimedMail): Promise<Refu
 /** A person who asks for a mail gets it after an opt-out too. Mails about an account always go to its user. */
 export async function mayBeMailed(ctx: Ctx, mail: Mail): Promise<boolean> {
   const { kind, toAddress: email, data } = mail
-  if (isRequestedMail(kind)) {
-    const { listId } = data
-    const rows = await readSuppressions(ctx, { email, ...(listId && { listId }) })
-    return (
-      canConfirm(rows) &&
-      (kind === 'PERSONAL_DATA' ? (await findHolder(ctx, mail)) !== undefined : isLinkUsable(ctx, mail))
-    )
-  }
-  if (kind !== 'CAMPAIGN_TEST' && kind !== 'INVITE') return true
-  return (await readSuppressions(ctx, { email })).length === 0
+  const isRequested = isRequestedMail(kind)
+  if (!isRequested && kind !== 'CAMPAIGN_TEST' && kind !== 'INVITE') return true
+  const rows = await readSuppressions(ctx, { email, listId: data.listId })
+  if (!isRequested) return rows.length === 0
+  if (!canConfirm(rows)) return false
+  return kind === 'PERSONAL_DATA' ? (await findHolder(ctx, mail)) !== undefined : await isLinkUsable(ctx, mail)
 }
 
 /** Whether the link in a mail still does what the contact asked for. */
@@ -65,7 +61,12 @@ async function isLinkUsable(ctx: Ctx, mail: Mail): Promise<boolean> {
 
 async function canSubscribe(ctx: Ctx, { data: { listId, contactId }, toAddress, createdAt }: Mail): Promise<boolean> {
   if (!listId || !contactId) return false
-  const [subscription] = await ctx.db.select().from(subscriptions).where(bySubscription(ctx, { listId, contactId }))
+  const [found] = await ctx.db
+    .select({ subscription: subscriptions })
+    .from(subscriptions)
+    .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
+    .where(and(bySubscription(ctx, { listId, contactId }), isNull(lists.deletedAt)))
+  const subscription = found?.subscription
   if (!subscription || subscription.status === 'CONFIRMED') return false
   return !isRefused(subscription, await readSuppressions(ctx, { email: toAddress, listId }), createdAt)
 }
