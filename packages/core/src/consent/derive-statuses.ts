@@ -17,7 +17,7 @@ import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { emitMany } from '../events/emit.ts'
 import type { ContactId, SuppressionId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { type ConsentRecords, type SubscriptionKey, toKey } from './consent-records.ts'
+import { type ConsentRecords, toKey } from './consent-records.ts'
 import { deriveStatus, isOpen, type SubscriptionState } from './derive-status.ts'
 import { recordSubscriptionActivity, refreshSubscribedStatus } from './subscribed-status.ts'
 import { subscriptionConfirmed, subscriptionCreated, subscriptionUnsubscribed } from './subscription-events.ts'
@@ -221,5 +221,3 @@ const upsertSubscriptions = namedStatement('save subscriptions', {
       source = excluded.source, confirmed_at = excluded.confirmed_at, consent = excluded.consent,
       unsubscribed_at = excluded.unsubscribed_at`,
 })
-
-export type { SubscriptionKey }

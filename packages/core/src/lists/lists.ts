@@ -123,7 +123,10 @@ export async function lockList(ctx: Ctx, id: ListId): Promise<ListSettings | und
   return list
 }
 
-/** Locks all lists but one against their deletion, and returns their ids. */
+/**
+ * Returns the ids of all lists but one. Their rows remain until the transaction ends, for what refers to them; a concurrent
+ * deletion does not wait, as it marks the row only.
+ */
 export async function listOtherLists(ctx: Ctx, id: ListId): Promise<ListId[]> {
   const others = and(eq(lists.workspaceId, ctx.workspaceId), ne(lists.id, id), isNull(lists.deletedAt))
   const rows = await ctx.db.select({ id: lists.id }).from(lists).where(others).orderBy(lists.id).for('key share')

@@ -11,7 +11,8 @@ export const changedBeforeLock = changedConcurrently()
 
 /**
  * Runs `work` in a transaction, and again after a deadlock, or if it throws `changedBeforeLock`: the locks are released in
- * between. Throws `unavailable` if that happens three times.
+ * between. Throws `unavailable` if that happens three times. Within a transaction of the caller, a round is a savepoint:
+ * the locks of the round are released, but `now()` stays, so a change after the transaction started is met in each round.
  */
 export async function inRounds<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) => Promise<Result>): Promise<Result> {
   for (let round = 1; ; round++) {
