@@ -10,22 +10,22 @@ import { urlAtHost } from './host-name.ts'
 /** Another process changes the host of a workspace: links are under the former one for this time, and go on there. */
 const ttlMs = 5_000
 
-const current = new LRUCache<WorkspaceId, { host: string | undefined }, Ctx>({
-  max: 10_000,
-  ttl: ttlMs,
-  // A mail that waits for a lookup goes on with it, even if the host changes meanwhile.
-  ignoreFetchAbort: true,
-  fetchMethod: async (_workspaceId, _stale, { context }) => ({ host: await findHost(context) }),
-})
+const current = new LRUCache<WorkspaceId, { host: string | undefined }>({ max: 10_000, ttl: ttlMs })
 
 /** Adds the base URL for the links of a mail: under the host of the workspace, or PUBLIC_URL. Cached for seconds. */
 export async function withPagesUrl(ctx: Ctx): Promise<Ctx> {
-  const { host } = (await current.fetch(ctx.workspaceId, { context: ctx })) ?? {}
+  const { host } = current.get(ctx.workspaceId) ?? (await readHost(ctx))
   return host === undefined ? ctx : { ...ctx, pagesUrl: urlAtHost(ctx.settings, host) }
 }
 
 export function forgetPagesUrl({ db, workspaceId }: Ctx): void {
   afterCommit(db, `pages URL of ${workspaceId}`, () => void current.delete(workspaceId))
+}
+
+async function readHost(ctx: Ctx): Promise<{ host: string | undefined }> {
+  const read = { host: await findHost(ctx) }
+  current.set(ctx.workspaceId, read)
+  return read
 }
 
 /** Of several domains with a host, the host that was taken first. */
