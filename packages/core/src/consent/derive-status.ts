@@ -59,7 +59,7 @@ interface Change {
   withdrawn: readonly SuppressionRow[]
   /** Those that were known before, as they were: of the transaction, or at an address that was left. */
   former: readonly SuppressionRow[]
-  /** Whether a removal dated the ending, and is taken back. */
+  /** Whether a removal is taken back, which may have dated the ending. */
   wasRemoved: boolean
   /** Whether the verb names the subscription as one that may open, or be suspended only. */
   isNamed: boolean

@@ -98,9 +98,9 @@ function listChanges(
   return changes.toSorted((one, other) => (toKey(one.after) < toKey(other.after) ? -1 : 1))
 }
 
-/** Whether a removal ended the subscription, and the own status says so no more. */
+/** A removal may have dated the ending, and a later one not: its own moment does not tell. */
 const isBackFromRemoval = (before: SubscriptionState, { ownStatus }: SubscriptionState) =>
-  before.ownStatus === 'REMOVED' && ownStatus !== 'REMOVED' && before.ownStatusAt === before.unsubscribedAt
+  before.ownStatus === 'REMOVED' && ownStatus !== 'REMOVED'
 
 /** As if it were open: whatever stands ends it. */
 const toNew = (state: SubscriptionState): SubscriptionState => ({

@@ -211,8 +211,27 @@ test('an undo does not revert an older opt-out of a contact that was merged', as
   expect(await statuses()).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
 })
 
-test('an undo leaves a contact PENDING that a visitor signed up after a removal', async () => {
-  await removeSubscriber(ctx, list.id, ada.id)
+test.each([
+  ['a removal', () => removeSubscriber(ctx, list.id, ada.id)],
+  [
+    'two removals',
+    async () => {
+      await removeSubscriber(ctx, list.id, ada.id)
+      await removeSubscriber(ctx, list.id, ada.id)
+    },
+  ],
+  [
+    'a merge of two that were removed',
+    async () => {
+      const { id: contactId } = await createTestContact(ctx)
+      await addSubscriber(ctx, list.id, { contactId, status: 'CONFIRMED' })
+      await removeSubscriber(ctx, list.id, ada.id)
+      await removeSubscriber(ctx, list.id, contactId)
+      await mergeContacts(ctx, ada.id, { contactId })
+    },
+  ],
+])('an undo leaves a contact PENDING that a visitor signed up after %s', async (_name, remove) => {
+  await remove()
   await optOut({ listId: list.id })
   await subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' })
   await undo({ listId: list.id })
