@@ -1,4 +1,5 @@
 import { audit } from '../audit/audit.ts'
+import { lockEveryAddress } from '../consent/address-locks.ts'
 import { lockConsent, listRows, withdraw } from '../consent/consent-records.ts'
 import { isDatedBy } from '../consent/derive-status.ts'
 import { deleteSuppression, deriveStatuses } from '../consent/derive-statuses.ts'
@@ -42,13 +43,14 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note }: Suppressi
 }
 
 /**
- * Reads a suppression after it has locked the contact that has the address, as far as known. Throws `changedBeforeLock`
- * if another contact has it meanwhile.
+ * Reads a suppression after it has locked the contact that has the address, as far as known, else every address: a
+ * contact may be getting it. Throws `changedBeforeLock` if another contact has it meanwhile.
  */
 export async function lockWithContact(ctx: Ctx, id: SuppressionId) {
   const seen = await findRow(ctx, id)
   if (!seen) throw notFound('Suppression')
   const contact = seen.contactId ? await lockContact(ctx, seen.contactId) : undefined
+  if (!contact) await lockEveryAddress(ctx)
   const row = await findRow(ctx, id)
   if (!row) throw notFound('Suppression')
   if (row.contactId !== seen.contactId) throw changedBeforeLock

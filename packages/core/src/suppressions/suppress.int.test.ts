@@ -158,10 +158,27 @@ test('an opt-out that is stored while a bounce is lifted remains', async () => {
   const email = 'new@example.com'
   const [bounce] = await give('BOUNCED', { email })
   const suppressing = await openTransaction(ctx.db, (db) => give('OPTED_OUT', { email, on: { ...ctx, db } }))
-  await liftSuppression(ctx, bounce?.row.id ?? newId('sup'), { note: 'it receives emails again' })
-  await suppressing.commit()
+  const lifting = liftSuppression(ctx, bounce?.row.id ?? newId('sup'), { note: 'it receives emails again' })
+  await waitUntilBlocked(database.db)
+  await Promise.all([suppressing.commit(), lifting])
   expect(await readReasons(email)).toEqual(['OPTED_OUT'])
 })
+
+test.each(['the change', 'the lift'])(
+  'a contact that gets an address while its bounce is lifted: %s first',
+  async (first) => {
+    const email = 'new@example.com'
+    const [bounce] = await give('BOUNCED', { email })
+    const change = (on: Ctx) => updateContact(on, ada.id, { email })
+    const lift = (on: Ctx) => liftSuppression(on, bounce?.row.id ?? newId('sup'), { note: 'it receives emails again' })
+    const [one, other] = first === 'the change' ? [change, lift] : [lift, change]
+    const running = await openTransaction(ctx.db, (db) => one({ ...ctx, db }))
+    const waiting = other(ctx)
+    await waitUntilBlocked(database.db)
+    await Promise.all([running.commit(), waiting])
+    expect([(await readRow())?.status, await readReasons(email)]).toEqual(['CONFIRMED', []])
+  },
+)
 
 test('a bounce is lifted although its contact is erased at the same time', async () => {
   const [bounce] = await give('BOUNCED')
