@@ -18,6 +18,7 @@ import { askToReturn } from '../operations/preferences/change-preferences.ts'
 import { requestPersonalData } from '../operations/preferences/personal-data-mail.ts'
 import { chooseTracking } from '../operations/preferences/track-preferences.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { runIdempotently } from '../request/idempotency.ts'
 import { changedBeforeLock } from '../request/in-rounds.ts'
 import { lockList } from './lists.ts'
 import type { List } from './lists.schema.ts'
@@ -87,6 +88,39 @@ describe.each(Object.entries(endings))('%s that comes after a sign-up has starte
     await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
     expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status: 'CONFIRMED' })
   })
+})
+
+test('a caller confirms a contact that was removed after the request had started', async () => {
+  await addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
+  await inTransaction(ctx, async (started) => {
+    await lockList(started, list.id)
+    await removeSubscriber(ctx, list.id, ada.id)
+    await addSubscriber(started, list.id, { contactId: ada.id, status: 'CONFIRMED' })
+  })
+  expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status: 'CONFIRMED' })
+})
+
+test('with an Idempotency-Key, a sign-up that a removal overtakes starts over', async () => {
+  await addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
+  const [locked, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const removing = inTransaction(ctx, async (ctx) => {
+    await lockContact(ctx, ada.id)
+    locked.resolve()
+    await asked.promise
+    await removeSubscriber(ctx, list.id, ada.id)
+  })
+  await locked.promise
+  const request = { key: 'once', hash: 'hash of the request', toResponse: () => undefined }
+  const asking = runIdempotently(ctx, request, async (ctx) => {
+    await addSubscriber(ctx, list.id, { contactId: ada.id, status: 'PENDING' })
+    return { status: 201, location: null, body: '{}' }
+  })
+  await waitUntilBlocked(database.db)
+  asked.resolve()
+  await removing
+  expect(await asking).toMatchObject({ replayed: false })
+  await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
+  expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status: 'CONFIRMED' })
 })
 
 const wording = { opens: 'When I open the emails', clicks: 'When I click links' }

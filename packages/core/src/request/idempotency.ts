@@ -1,5 +1,6 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { type Ctx, getActorId, inTransaction } from './context.ts'
+import { inRounds } from './in-rounds.ts'
 import type { Db } from '../db/client.ts'
 import { tryLockName } from '../db/statements/advisory-locks.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
@@ -20,14 +21,15 @@ export interface RecordedResponse {
  * committed with the writes of `work`, so a crash cannot separate them. An error that `toResponse` converts to a
  * response is recorded like a success, and its writes are rolled back; any other error is not recorded. Throws
  * `request_in_progress` while the first request runs, `wrong_state` if the SECRET_KEY of the response is unknown, and
- * `idempotency_conflict` if the key was used for another request.
+ * `idempotency_conflict` if the key was used for another request. Repeats all of it as `inRounds` does: within one
+ * transaction, its moment would stay the same.
  */
 export function runIdempotently(
   ctx: Ctx,
   request: { key: string; hash: string; toResponse: (error: unknown) => RecordedResponse | undefined },
   work: (ctx: Ctx) => Promise<RecordedResponse>,
 ): Promise<{ response: RecordedResponse; replayed: boolean }> {
-  return inTransaction(ctx, async (ctx) => {
+  return inRounds(ctx, async (ctx) => {
     const key = toOwnKey(ctx, request.key)
     await lockKey(ctx, key)
     const known = await findRecord(ctx, { key, hash: request.hash })
