@@ -13,10 +13,13 @@ import { upsertContact } from '../contacts/upsert-contact.ts'
 import { mails } from '../db/schema/index.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { confirmSubscription } from '../lists/subscribe.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
+import { optOutContact } from '../operations/contacts/opt-out-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { liftSuppression } from '../suppressions/lift-suppression.ts'
 import { createSuppression } from '../suppressions/suppressions.ts'
+import { denyByContact } from './tracking/tracking-consents.ts'
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { hashEmail } from './hash-email.ts'
 import { listSubscriptionsOfContact } from './list-subscriptions-of-contact.ts'
@@ -36,7 +39,8 @@ const ways: Record<string, (email: string) => Promise<unknown>> = {
   PUT: (email) => upsertContact(ctx, { externalId: 'x', email }),
   'a batch': (email) =>
     writeContactBatch(ctx, { contacts: [{ externalId: 'x', email }], onConflict: 'update' }, () => {}),
-  'an import': (email) => runTestImport(ctx, `externalId,email\nx,${email}\n`, { onConflict: 'update' }),
+  'an import': (email) =>
+    runTestImport(ctx, `externalId,email\nx,${email}\n`, { onConflict: 'update', events: 'each' }),
 }
 const move = (email = next) => updateContact(ctx, ada.id, { email })
 const askAgain = () => updateWorkspace(ctx, { confirmChangedAddress: true })
@@ -185,4 +189,19 @@ test('the proof names the user or API key that changed the address', async () =>
     email: next,
   })
   expect((await proofs()).map(([newest]) => newest?.actorId)).toEqual([apiKeyId, apiKeyId])
+})
+
+test.each([
+  [undefined, []],
+  ['each', ['subscription.unsubscribed', 'subscription.unsubscribed', 'tracking_consent.changed']],
+])('an import emits what a change of address ends only with events=each: %s', async (events, types) => {
+  const former = await createTestContact(ctx, { email: next })
+  await optOutContact(ctx, former.id, {})
+  await denyByContact(ctx, former, { method: 'PREFERENCES_PAGE', opens: true, clicks: true })
+  await deleteContact(ctx, former.id)
+  const before = await listEventTypes(ctx)
+  await runTestImport(ctx, `externalId,email\nx,${next}`, { onConflict: 'update', events })
+  const emitted = (await listEventTypes(ctx)).slice(before.length)
+  expect(await statuses()).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
+  expect(emitted.filter((type) => /^(subscription|tracking)/.test(type)).toSorted()).toEqual(types)
 })

@@ -26,6 +26,8 @@ export interface AddressChange {
   to: string
   /** Default: the actor of the request. */
   reportedBy?: { importId?: ImportId; actorId?: string | null } | undefined
+  /** Default: true. */
+  emitsEvents?: boolean
 }
 
 /**
@@ -68,15 +70,16 @@ export async function changeAddress(
   records: ConsentRecords,
   change: AddressChange & Pick<ConfirmedMove, 'asked'>,
 ): Promise<{ isChanged: boolean; asked: SubscriptionState[] }> {
-  const { id, from, to } = change
+  const { id, from, to, emitsEvents = true } = change
   restoreLostRows(ctx, records, { id, email: from })
   await storeTrackingDenials(ctx, { id, email: from })
   await copyTrackingDenials(ctx, { from, to })
   shareSuppressions(records, from, to)
-  await changeTrackedAddress(ctx, { id, email: to })
+  await changeTrackedAddress(ctx, { id, email: to }, emitsEvents)
   const asked = await moveConfirmed(ctx, records, change)
   // A bounce stays behind.
   const { changes, changedIds } = await deriveStatuses(ctx, records, {
+    emitsEvents,
     widens: ({ contactId, status }) => contactId === id && status === 'BOUNCED',
   })
   return {

@@ -39,7 +39,7 @@ export type { ContactOutcome } from './writing/decide-contacts.ts'
 interface WriteOptions {
   /** `keep` leaves existing contacts unchanged. */
   onExisting: MergePolicy | 'keep'
-  /** Whether to emit `contact.created` and `contact.updated`. */
+  /** Whether to emit `contact.created` and `contact.updated`, and the events of what a change of address ends. */
   emitsEvents: boolean
   /** Who changes addresses, for the proof of consent. Default: the actor of the request. */
   reportedBy?: AddressChange['reportedBy']
@@ -142,7 +142,7 @@ const resultsOf = (decisions: readonly Decision[]): Results =>
 async function changeAddresses(
   ctx: Ctx,
   decisions: readonly Decision[],
-  { reportedBy, lockMode }: WriteOptions,
+  { reportedBy, lockMode, emitsEvents }: WriteOptions,
 ): Promise<Results> {
   const moves = decisions.flatMap((decision) => decision.moves)
   const addresses = moves.flatMap(({ from, to }) => [from, to])
@@ -157,7 +157,12 @@ async function changeAddresses(
   for (const move of moves) {
     const { id, from, to: email } = move
     const records = await lockConsent(ctx, { contacts: [{ id, email }], emails: [from], mode: 'exclusive' })
-    const { asked } = await changeAddress(ctx, records, { ...move, reportedBy, asked: toAsk.get(id)?.asked })
+    const { asked } = await changeAddress(ctx, records, {
+      ...move,
+      reportedBy,
+      emitsEvents,
+      asked: toAsk.get(id)?.asked,
+    })
     toAsk.set(id, { email, asked })
   }
   for (const { email, asked } of toAsk.values()) await askToConfirm(ctx, email, asked)

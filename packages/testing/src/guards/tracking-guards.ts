@@ -96,7 +96,7 @@ const given = [
   {
     name: 'a grant of tracking moves to another address',
     file: `${consent}/tracking-consents.ts`,
-    search: '  await changeConsent(ctx, contact, (current) => endGrants(current, proof))\n',
+    search: '  await applyChange(ctx, contact, { change: (current) => endGrants(current, proof), emitsEvents })\n',
     replacement: '',
   },
   {

@@ -73,10 +73,19 @@ export async function toTrackingConsent(
  * Changes what a locked contact chose. Emits `tracking_consent.changed` if a choice changed, and writes nothing if
  * nothing did. Returns whether a choice changed.
  */
-export async function changeConsent(
+export function changeConsent(ctx: Ctx, contact: AddressedContact, change: ConsentChange['change']): Promise<boolean> {
+  return applyChange(ctx, contact, { change, emitsEvents: true })
+}
+
+interface ConsentChange {
+  change: (current: TrackingChoice) => TrackingChoice
+  emitsEvents: boolean
+}
+
+async function applyChange(
   ctx: Ctx,
   contact: AddressedContact,
-  change: (current: TrackingChoice) => TrackingChoice,
+  { change, emitsEvents }: ConsentChange,
 ): Promise<boolean> {
   const row = await findConsentRow(ctx, contact.id)
   const current = row ?? noTrackingChoice
@@ -92,7 +101,7 @@ export async function changeConsent(
     .insert(trackingConsents)
     .values({ workspaceId, contactId: contact.id, ...saved, createdAt: now })
     .onConflictDoUpdate({ target: [trackingConsents.workspaceId, trackingConsents.contactId], set: saved })
-  if (isChanged) await emit(ctx, trackingConsentChanged, await toTrackingConsent(ctx, contact, saved))
+  if (isChanged && emitsEvents) await emit(ctx, trackingConsentChanged, await toTrackingConsent(ctx, contact, saved))
   return isChanged
 }
 
@@ -135,21 +144,25 @@ export function denyByContact(ctx: Ctx, contact: AddressedContact, source: Choic
  * Adjusts the choice of a locked contact that got another address: grants were confirmed for the former one, and what the
  * new address denied applies.
  */
-export async function changeTrackedAddress(ctx: Ctx, contact: AddressedContact): Promise<void> {
+export async function changeTrackedAddress(ctx: Ctx, contact: AddressedContact, emitsEvents: boolean): Promise<void> {
   const source = { method: 'ADDRESS_CHANGED', opens: true, clicks: true } as const
   const proof = createProof(ctx, 'UNKNOWN', { email: contact.email, source })
-  await changeConsent(ctx, contact, (current) => endGrants(current, proof))
-  await applyTrackingDenials(ctx, contact)
+  await applyChange(ctx, contact, { change: (current) => endGrants(current, proof), emitsEvents })
+  await applyTrackingDenials(ctx, contact, emitsEvents)
 }
 
 /** Denies for a locked contact what its address has denied. */
-export async function applyTrackingDenials(ctx: Ctx, contact: AddressedContact): Promise<void> {
+export async function applyTrackingDenials(ctx: Ctx, contact: AddressedContact, emitsEvents = true): Promise<void> {
   const denied = (await findTrackingDenials(ctx, [contact.email])).get(contact.email) ?? []
   const row = await findConsentRow(ctx, contact.id)
   const added = denied.filter((action) => row?.[action] !== 'DENIED')
   if (added.length === 0) return
   const scope = { opens: added.includes('opens'), clicks: added.includes('clicks') }
-  await denyByContact(ctx, contact, { method: 'ADDRESS_CHANGED', ...scope })
+  const proof = createProof(ctx, 'DENIED', {
+    email: contact.email,
+    source: { method: 'ADDRESS_CHANGED', ...scope },
+  })
+  await applyChange(ctx, contact, { change: (current) => deny(current, proof), emitsEvents })
 }
 
 /** Merges the choice of one locked contact into that of another: a denial wins, and nothing is granted. */
