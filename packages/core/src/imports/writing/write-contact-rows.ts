@@ -45,7 +45,9 @@ export async function writeContactRows(
   claimed: ClaimedImport,
   given: readonly ImportRow[],
 ): Promise<WrittenRows> {
-  const { id, actorId, onConflict, eachEvent } = claimed
+  const { id, listId, actorId, onConflict, eachEvent } = claimed
+  // First: `deleteList` locks the list, then mails that a change of address replaces.
+  if (listId && !(await lockList(ctx, listId))) throw notFound('List')
   const consenting = given.map((row) => requireConsent(claimed, row))
   const rows = await linkCompanies(ctx, claimed, consenting)
   const valid = rows.filter((row) => 'contact' in row)
@@ -106,7 +108,6 @@ function toPeople(rows: readonly ValidRow[], outcomes: readonly ContactOutcome[]
 /** Returns the number of rows whose contact is confirmed on the list. */
 async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Person[]): Promise<number> {
   const { listId, eachEvent } = claimed
-  if (listId && !(await lockList(ctx, listId))) throw notFound('List')
   const contacts = [...new Map(people.map(({ contact }) => [contact.id, contact])).values()]
   const optsOut = await createOptOutCheck(ctx, claimed, people)
   const hasOptOuts = people.some(({ statuses }) => statuses.some(isOptOut))

@@ -4,7 +4,7 @@
  * there is neither count nor work. An attempt that may have sent its mail is counted again before the next one
  * (`returnToBudget`). So the budget holds exactly, over any number of processes.
  */
-import { and, asc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { mails, visitorMails, type visitorMailStatuses, workspaces } from '../../db/schema/index.ts'
 import { lockName } from '../../db/statements/advisory-locks.ts'
@@ -93,7 +93,7 @@ async function releaseOldest(
 }
 
 /** Locks the oldest mails that wait. Skips those that a request replaces, or an erasure deletes, at this moment. */
-function selectWaiting(ctx: Ctx, condition: ReturnType<typeof lt>) {
+function selectWaiting(ctx: Ctx, condition: SQL | undefined) {
   return ctx.db
     .select({ id: visitorMails.id })
     .from(visitorMails)
@@ -105,11 +105,13 @@ function selectWaiting(ctx: Ctx, condition: ReturnType<typeof lt>) {
 
 async function withhold(ctx: Ctx, { kinds }: MailBudget): Promise<number> {
   const isNew = and(inArray(visitorMails.kind, [...kinds]), eq(visitorMails.status, 'WAITING'))
-  const { rowCount } = await ctx.db
+  const ids = (await selectWaiting(ctx, isNew)).map(({ id }) => uuidOf(id))
+  if (ids.length === 0) return 0
+  await ctx.db
     .update(visitorMails)
     .set({ status: 'WITHHELD' })
-    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), isNew))
-  return rowCount ?? 0
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), sql`${visitorMails.id} = any(${sql.param(ids)}::uuid[])`))
+  return ids.length
 }
 
 /** Finds the workspaces with mails of these statuses. */

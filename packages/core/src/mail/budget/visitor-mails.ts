@@ -118,8 +118,15 @@ export async function giveUpMailsOfList(ctx: Ctx, listId: ListId): Promise<void>
   )
 }
 
-/** Erases contacts from what is counted, and ends the mails to them that wait. */
-export async function forgetVisitorMails(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
+/**
+ * Erases contacts from what is counted, and ends the mails to them that wait. `deleteMails` runs in between: the record of
+ * an outcome locks its mail before what is counted for it.
+ */
+export async function forgetVisitorMails(
+  ctx: Ctx,
+  contactIds: readonly ContactId[],
+  deleteMails: () => Promise<void> = async () => {},
+): Promise<void> {
   const ofContact = and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.contactId, [...contactIds]))
   const unreleased = await ctx.db
     .select({ id: visitorMails.id })
@@ -128,6 +135,7 @@ export async function forgetVisitorMails(ctx: Ctx, contactIds: readonly ContactI
     .orderBy(visitorMails.createdAt, visitorMails.id)
     .for('update')
   await endVisitorMails(ctx, unreleased, { status: 'REPLACED' })
+  await deleteMails()
   await ctx.db.update(visitorMails).set({ contactId: null }).where(ofContact)
 }
 

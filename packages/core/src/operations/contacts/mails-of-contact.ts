@@ -22,8 +22,7 @@ export async function listMailsOfContact(ctx: Ctx, id: ContactId, query: Section
 /** Deletes the same mails. Call it before the subscriptions and aliases of the contact are deleted. */
 export async function deleteMailsOfContact(ctx: Ctx, contact: Pick<ContactRow, 'id' | 'email'>): Promise<void> {
   const recipient = await findMailRecipient(ctx, contact)
-  await forgetVisitorMails(ctx, recipient.ids)
-  await deleteReceivedMails(ctx, recipient)
+  await forgetVisitorMails(ctx, recipient.ids, async () => await deleteReceivedMails(ctx, recipient))
 }
 
 async function findMailRecipient(ctx: Ctx, { id, email }: { id: ContactId; email: string }): Promise<MailRecipient> {
