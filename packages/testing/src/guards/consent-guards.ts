@@ -29,6 +29,7 @@ const linkTests = ['apps/api/test/consent/sequences.int.test.ts']
 const suppressedVisitors = [`${core}/suppressions/suppressed-visitors.int.test.ts`]
 const concurrentSignUps = [`${core}/lists/concurrent-sign-ups.int.test.ts`]
 const derivedTests = [`${core}/consent/derive-status.test.ts`]
+const betweenPasses = [`${core}/imports/between-passes.int.test.ts`]
 const importTests = [`${core}/imports/import-statuses.int.test.ts`]
 
 const given = [
@@ -143,9 +144,23 @@ const given = [
   {
     name: 'an opt-out in a row does not hold for the address that the contact has kept',
     file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: '  applyOptOutsToContacts(ctx, claimed, { records, people })\n',
+    search: '  await applyOptOutsToContacts(ctx, claimed, { records, people })\n',
     replacement: '',
     tests: importTests,
+  },
+  {
+    name: 'an opt-out in a file is forgotten with a new SECRET_KEY',
+    file: `${core}/imports/writing/opt-out-keys.ts`,
+    search: 'hashEmailWithAllKeys(ctx, text).map(',
+    replacement: 'hashEmailWithAllKeys(ctx, text).slice(0, 1).map(',
+    tests: betweenPasses,
+  },
+  {
+    name: 'the second pass of an import puts a person out who has returned',
+    file: `${core}/imports/writing/write-contact-rows.ts`,
+    search: 'said.filter((one) => !isSaid(one))',
+    replacement: 'said.filter((one) => isSaid && one)',
+    tests: betweenPasses,
   },
   {
     name: 'a bounce in a file holds for every address of the person',
@@ -241,6 +256,12 @@ const given = [
     search: 'unsubscribedAt !== null && [firstSaidAt, createdAt].includes(unsubscribedAt)',
     replacement: 'unsubscribedAt !== null && [firstSaidAt, createdAt].length > 0',
     tests: derivedTests,
+  },
+  {
+    name: 'a lift leaves a bounce at a contact that is getting its address',
+    file: `${core}/suppressions/lift-suppression.ts`,
+    search: '  if (!contact) await lockEveryAddress(ctx)\n',
+    replacement: '',
   },
   {
     name: 'an admin lifts what the person said',

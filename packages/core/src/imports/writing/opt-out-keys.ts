@@ -1,23 +1,19 @@
 /**
  * The addresses and external ids that opt out anywhere in the file of an import. The first pass stores them, in a dry
- * run too, and the second one confirms none of them. They are keyed hashes, and deleted when the import has ended.
+ * run too, and the second one confirms none of them. They are keyed hashes, also with former keys: the SECRET_KEY may
+ * change between the passes. They are deleted when the import has ended. So is what the first pass has said for contacts:
+ * a person may return by a link before the second pass meets their row.
  */
 import { and, eq, inArray } from 'drizzle-orm'
 import type { ContactKeys } from '../../contacts/identity/contact-keys.ts'
 import { importSeen } from '../../db/schema/index.ts'
-import type { ImportId } from '../../kernel/ids.ts'
+import type { ContactId, ImportId } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
-import { hashEmail } from '../../consent/hash-email.ts'
+import { hashEmailWithAllKeys } from '../../consent/hash-email.ts'
+import type { OptOutStatus } from '../words/statuses.ts'
 
-export async function addOptOutKeys(ctx: Ctx, importId: ImportId, keys: readonly ContactKeys[]): Promise<void> {
-  const hashes = [...new Set(keys.flatMap((one) => hashKeys(ctx, one)))]
-  if (hashes.length === 0) return
-  const { workspaceId } = ctx
-  await ctx.db
-    .insert(importSeen)
-    .values(hashes.map((emailHash) => ({ workspaceId, importId, emailHash })))
-    .onConflictDoNothing()
-}
+export const addOptOutKeys = (ctx: Ctx, importId: ImportId, keys: readonly ContactKeys[]): Promise<void> =>
+  addKeys(ctx, importId, keys.flatMap(textsOf))
 
 const isOfImport = (ctx: Ctx, importId: ImportId) =>
   and(eq(importSeen.workspaceId, ctx.workspaceId), eq(importSeen.importId, importId))
@@ -37,23 +33,57 @@ export async function findOptOutKeys(
   importId: ImportId,
   keys: readonly ContactKeys[],
 ): Promise<(keys: ContactKeys) => boolean> {
-  const hashes = [...new Set(keys.flatMap((one) => hashKeys(ctx, one)))]
+  const isKnown = await findKeys(ctx, importId, keys.flatMap(textsOf))
+  return (one) => textsOf(one).some(isKnown)
+}
+
+/** What a row says of a contact that its external id has found. */
+export interface SaidOfContact {
+  contactId: ContactId
+  status: OptOutStatus
+}
+
+export const addSaid = (ctx: Ctx, importId: ImportId, said: readonly SaidOfContact[]): Promise<void> =>
+  addKeys(ctx, importId, said.map(textOfSaid))
+
+/** Returns a check: whether the first pass has said it. */
+export async function findSaid(
+  ctx: Ctx,
+  importId: ImportId,
+  said: readonly SaidOfContact[],
+): Promise<(said: SaidOfContact) => boolean> {
+  const isKnown = await findKeys(ctx, importId, said.map(textOfSaid))
+  return (one) => isKnown(textOfSaid(one))
+}
+
+/** No address has a space, so the kinds cannot be equal. External ids are compared byte for byte. */
+const textsOf = ({ email, externalId }: ContactKeys): string[] => [
+  ...(email === undefined ? [] : [email]),
+  ...(externalId ? [`externalId ${Buffer.from(externalId).toString('hex')}`] : []),
+]
+const textOfSaid = ({ contactId, status }: SaidOfContact) => `${status} ${contactId}`
+
+async function addKeys(ctx: Ctx, importId: ImportId, texts: readonly string[]): Promise<void> {
+  const hashes = [...new Set(texts.flatMap((text) => hashKey(ctx, text)))]
+  if (hashes.length === 0) return
+  const { workspaceId } = ctx
+  await ctx.db
+    .insert(importSeen)
+    .values(hashes.map((emailHash) => ({ workspaceId, importId, emailHash })))
+    .onConflictDoNothing()
+}
+
+async function findKeys(ctx: Ctx, importId: ImportId, texts: readonly string[]): Promise<(text: string) => boolean> {
+  const hashes = [...new Set(texts.flatMap((text) => hashKey(ctx, text)))]
   if (hashes.length === 0) return () => false
   const rows = await ctx.db
     .select({ emailHash: importSeen.emailHash })
     .from(importSeen)
     .where(and(isOfImport(ctx, importId), inArray(importSeen.emailHash, hashes)))
   const found = new Set(rows.map(({ emailHash }) => emailHash))
-  return (one) => hashKeys(ctx, one).some((hash) => found.has(hash))
-}
-
-function hashKeys(ctx: Ctx, { email, externalId }: ContactKeys): bigint[] {
-  return [
-    ...(email === undefined ? [] : [toBigint(hashEmail(ctx, email))]),
-    // No address has a space, so the two kinds cannot be equal. External ids are compared byte for byte.
-    ...(externalId ? [toBigint(hashEmail(ctx, `externalId ${Buffer.from(externalId).toString('hex')}`))] : []),
-  ]
+  return (text) => hashKey(ctx, text).some((hash) => found.has(hash))
 }
 
 /** The first 64 of the 256 bits: the keys of one file do not collide by accident. */
-const toBigint = (hash: string) => Buffer.from(hash, 'base64url').readBigInt64BE()
+const hashKey = (ctx: Ctx, text: string): bigint[] =>
+  hashEmailWithAllKeys(ctx, text).map((hash) => Buffer.from(hash, 'base64url').readBigInt64BE())

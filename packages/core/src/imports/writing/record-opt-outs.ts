@@ -18,7 +18,7 @@ import { inRounds } from '../../request/in-rounds.ts'
 import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
 import type { ImportRecord } from '../import-record.ts'
 import type { OptOutStatus } from '../words/statuses.ts'
-import { addOptOutKeys } from './opt-out-keys.ts'
+import { addOptOutKeys, addSaid } from './opt-out-keys.ts'
 import { type Counts, undoDryRun } from './save-step.ts'
 
 /** What a row says against emails to a person, who is known by one of the keys. */
@@ -82,6 +82,14 @@ function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): P
       for (const said of toAddressOptOuts(row, known))
         sayOptOut(ctx, records, { ...said, listId, contactId: match({ email: said.email }).record?.id })
     }
+    const saidOfContacts = rows.flatMap((row) => {
+      const known = match({ externalId: row.externalId }).record
+      const ofKnown = toAddressOptOuts(row, known?.email).filter(
+        ({ email }) => known && email === emailKey(known.email),
+      )
+      return ofKnown.flatMap(({ status }) => (known ? { contactId: known.id, status } : []))
+    })
+    await addSaid(ctx, options.id, saidOfContacts)
     await deriveStatuses(ctx, records, { emitsEvents: options.eachEvent })
     return said
   })

@@ -27,7 +27,7 @@ import type { RowStatus } from '../rows/row-status.ts'
 import { type RowError, rowError } from '../rows/row-values.ts'
 import { isConfirmation, isOptOut, isPending, type OptOutStatus } from '../words/statuses.ts'
 import { linkCompanies } from './link-companies.ts'
-import { findOptOutKeys, hasOptOutKeys } from './opt-out-keys.ts'
+import { findOptOutKeys, findSaid, hasOptOutKeys } from './opt-out-keys.ts'
 import { countOptOuts, sayOptOut, withoutExported } from './record-opt-outs.ts'
 import { countChanges } from './save-step.ts'
 import type { WrittenRows } from './write-chunk.ts'
@@ -112,7 +112,7 @@ async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Pers
   const optsOut = await createOptOutCheck(ctx, claimed, people)
   const hasOptOuts = people.some(({ statuses }) => statuses.some(isOptOut))
   const records = await lockConsent(ctx, { contacts, mode: hasOptOuts ? 'exclusive' : 'shared' })
-  applyOptOutsToContacts(ctx, claimed, { records, people })
+  await applyOptOutsToContacts(ctx, claimed, { records, people })
   const confirmed = new Set<string>()
   if (listId) {
     const consenting = people.filter((one) => isConfirmation(one.statuses) && isAddressOf(one) && !optsOut(one))
@@ -201,17 +201,19 @@ function addSubscriptions(ctx: Ctx, listId: ListId, { records, people }: Recorde
 }
 
 /**
- * What a person said in a row holds for the address that their contact has kept, too: the first pass could not know it.
- * A bounce concerns the address of the row alone.
+ * What a person said in a row holds for the address that their contact has kept, too, if the first pass did not know the
+ * contact. A bounce concerns the address of the row alone.
  */
-function applyOptOutsToContacts(ctx: Ctx, { listId }: ImportRecord, { records, people }: Recorded): void {
-  for (const person of people) {
+async function applyOptOutsToContacts(ctx: Ctx, { id, listId }: ImportRecord, { records, people }: Recorded) {
+  const said = people.flatMap((person) => {
     const { row, contact, optOuts } = person
-    if (row.contact.email !== undefined && isAddressOf(person)) continue
-    const said = { email: contact.email, at: row.status?.unsubscribedAt, listId, contactId: contact.id }
-    for (const status of optOuts.filter((one) => one !== 'BOUNCED' || row.contact.email === undefined))
-      sayOptOut(ctx, records, { ...said, status })
-  }
+    if (row.contact.email !== undefined && isAddressOf(person)) return []
+    const one = { email: contact.email, at: row.status?.unsubscribedAt, listId, contactId: contact.id }
+    const ofContact = optOuts.filter((status) => status !== 'BOUNCED' || row.contact.email === undefined)
+    return ofContact.map((status) => ({ ...one, status }))
+  })
+  const isSaid = await findSaid(ctx, id, said)
+  for (const one of said.filter((one) => !isSaid(one))) sayOptOut(ctx, records, one)
 }
 
 function toRejectedRow({ line, contact, status }: ValidRow, { message, issues }: AppError): RowError {
