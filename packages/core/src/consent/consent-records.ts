@@ -1,6 +1,23 @@
 /**
  * What a transaction knows about consent: the rows against its addresses, and the subscriptions of its contacts. A verb
  * locks and reads them once, changes them in memory, and `deriveStatuses` writes what has changed.
+ *
+ * | verb                        | own status                       | rows                                      | opens                    |
+ * | --------------------------- | -------------------------------- | ----------------------------------------- | ------------------------ |
+ * | a visitor asks              | none, REMOVED: PENDING, and mail | none; ignored if a bounce or block stands | one that was REMOVED     |
+ * | a caller says PENDING       | none, REMOVED: PENDING, and mail | none; refused while one stands            | one that was REMOVED     |
+ * | a caller says CONFIRMED     | CONFIRMED                        | none; refused while one stands            | one that was REMOVED     |
+ * | the link in a mail          | CONFIRMED                        | those of persons go; for all: other lists | its subscription         |
+ * | the person leaves           | not on the list: REMOVED         | of the list, or for all                   | nothing                  |
+ * | their undo, ten minutes     | as it is                         | theirs goes, if no other stands           | what it had ended        |
+ * | an operator's opt-out       | not on the list: REMOVED         | of the list, or for all, source API       | nothing                  |
+ * | its undo, ten minutes       | as it is                         | it goes, unless the person said the same  | what it had ended        |
+ * | an operator takes off       | REMOVED                          | none, but lost ones are written           | nothing                  |
+ * | a bounce, a block           | as it is                         | for all                                   | nothing                  |
+ * | its lift                    | as it is                         | all of this reason go                     | what it had ended        |
+ * | a change of address, merge  | REMOVED of two; or asked again   | copied to both addresses, but no bounce   | what bounced at the old  |
+ * | a file                      | CONFIRMED; only none: PENDING    | in bulk, with its date; no mail           | one that was REMOVED     |
+ * | a deletion                  | gone                             | stay, without notes                       | nothing                  |
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { subscriptions, suppressions } from '../db/schema/index.ts'
