@@ -59,6 +59,7 @@ import { dealRoutes } from './routes/deals.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { domainRoutes } from './routes/domains.ts'
 import { emailRoutes } from './routes/emails.ts'
+import { erasureRoutes } from './routes/erasures.ts'
 import { eventRoutes } from './routes/events.ts'
 import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -167,6 +168,7 @@ async function workspaceRoutes(
   await scope.register(auditRoutes)
   await scope.register(contactRoutes, timings)
   await scope.register(contactBatchRoutes)
+  await scope.register(erasureRoutes)
   await scope.register(companyRoutes)
   await scope.register(customFieldRoutes)
   await scope.register(importRoutes, timings)

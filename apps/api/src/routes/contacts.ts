@@ -3,8 +3,6 @@ import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
 import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
-import { createErasureReceipt } from '@rapport/core/operations/contacts/erasure-receipt.ts'
-import { ErasureReceipt, ErasureReceiptInput } from '@rapport/core/operations/contacts/erasure-receipt.schema.ts'
 import { exportPerson } from '@rapport/core/operations/contacts/export-person.ts'
 import { PersonExport } from '@rapport/core/operations/contacts/person-export.schema.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
@@ -56,12 +54,6 @@ const exportPersonDescription =
   'Returns everything that is kept about a person as one JSON file, for the right of access: the contact, ' +
   'subscriptions with their proofs of consent, submissions, deals, tasks, emails and activity. The audit log ' +
   'records it as `contact.exported`. The response is streamed: if the contact is deleted meanwhile, it is cut off.'
-
-const erasureReceiptDescription =
-  'Searches all records of the workspace for a contact that was deleted: for its id, its UUID, and the addresses in ' +
-  'the body, as text, in URLs, HTML, quoted-printable and base64. Returns each place in which something is left, with ' +
-  'the reason. Returns 409 until the erasure is done, usually within a minute, and 503 if reading a table takes longer ' +
-  'than ten seconds: `rapport erasure verify` has no such limit, and searches the installation too. Changes nothing.'
 
 export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs'>> = async (app, { exportIdleMs }) => {
   app.post(
@@ -230,23 +222,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
       reply.type('application/json; charset=utf-8').header('content-disposition', `attachment; filename="${id}.json"`)
       return json as never
     },
-  )
-
-  app.post(
-    '/contacts/:id/erasure-receipt',
-    {
-      config: { role: 'ADMIN', worksWhenSuspended: true, errorStatuses: [409] },
-      schema: {
-        ...common,
-        operationId: 'contacts.createErasureReceipt',
-        summary: 'Create the receipt of an erasure',
-        description: erasureReceiptDescription,
-        params,
-        body: ErasureReceiptInput,
-        response: { 200: ErasureReceipt },
-      },
-    },
-    idempotent((request) => createErasureReceipt(request.ctx, request.params.id, request.body)),
   )
 
   app.post(

@@ -609,17 +609,6 @@ export class Contacts extends Resource {
   }
 
   /**
-   * Create the receipt of an erasure.
-   *
-   * Searches all records of the workspace for a contact that was deleted: for its id, its UUID, and the addresses in the body, as text, in URLs, HTML, quoted-printable and base64. Returns each place in which something is left, with the reason. Returns 409 until the erasure is done, usually within a minute, and 503 if reading a table takes longer than ten seconds: `rapport erasure verify` has no such limit, and searches the installation too. Changes nothing.
-   *
-   * Requires the role ADMIN.
-   */
-  createErasureReceipt(id: string, body: types.ContactsCreateErasureReceiptData['body'], options?: RequestOptions): ApiPromise<types.ContactsCreateErasureReceiptResponse> {
-    return this.client.request({ method: 'POST', path: encodePath`/contacts/${id}/erasure-receipt`, body, isIdempotent: true }, options)
-  }
-
-  /**
    * Add tags to a contact.
    *
    * Adds the tags that the contact does not have yet. Emits `contact.updated`; a no-op emits no event.
@@ -676,6 +665,17 @@ export class Contacts extends Resource {
    */
   batch(body: types.ContactsBatchData['body'], options?: RequestOptions): ApiPromise<types.ContactsBatchResponse> {
     return this.client.request({ method: 'POST', path: '/contacts/batch', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Create the receipt of an erasure.
+   *
+   * Searches all records of the workspace for a contact that was deleted: for its id, its UUID, and the addresses in the body, as text, in URLs, HTML, quoted-printable and base64. Returns each place in which something is left, with the reason. Returns 409 until the erasure is done, usually within a minute, and 503 if reading a table takes longer than ten seconds: `rapport erasure verify` has no such limit, and searches the installation too. Changes nothing.
+   *
+   * Requires the role ADMIN.
+   */
+  createErasureReceipt(id: string, body: types.ContactsCreateErasureReceiptData['body'], options?: RequestOptions): ApiPromise<types.ContactsCreateErasureReceiptResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/contacts/${id}/erasure-receipt`, body, isIdempotent: true }, options)
   }
 
   /**

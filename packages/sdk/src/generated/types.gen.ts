@@ -11705,86 +11705,6 @@ export type ContactsExportPersonResponses = {
 
 export type ContactsExportPersonResponse = ContactsExportPersonResponses[keyof ContactsExportPersonResponses];
 
-export type ContactsCreateErasureReceiptData = {
-    body: ErasureReceiptRequest;
-    headers?: {
-        /**
-         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path: {
-        /**
-         * The id of the contact.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/contacts/{id}/erasure-receipt';
-};
-
-export type ContactsCreateErasureReceiptErrors = {
-    /**
-     * The request is invalid. `issues` lists each invalid field.
-     */
-    400: Error;
-    /**
-     * The credential is missing or invalid.
-     */
-    401: Error;
-    /**
-     * The role of the credential is too low.
-     */
-    403: Error;
-    /**
-     * The record does not exist in this workspace.
-     */
-    404: Error;
-    /**
-     * The body was sent too slowly.
-     */
-    408: Error;
-    /**
-     * The request conflicts with the current state of a record, or with a request that is still running.
-     */
-    409: Error;
-    /**
-     * The body is too large.
-     */
-    413: Error;
-    /**
-     * The content type, charset or content encoding of the body is not supported. The message names it.
-     */
-    415: Error;
-    /**
-     * The `Idempotency-Key` was used for another request.
-     */
-    422: Error;
-    /**
-     * The client has sent too many requests to this endpoint.
-     */
-    429: Error;
-    /**
-     * Internal error. The log has the details under the `requestId` of the response.
-     */
-    500: Error;
-    /**
-     * Temporarily unavailable. Try again.
-     */
-    503: Error;
-};
-
-export type ContactsCreateErasureReceiptError = ContactsCreateErasureReceiptErrors[keyof ContactsCreateErasureReceiptErrors];
-
-export type ContactsCreateErasureReceiptResponses = {
-    /**
-     * OK
-     */
-    200: ErasureReceipt;
-};
-
-export type ContactsCreateErasureReceiptResponse = ContactsCreateErasureReceiptResponses[keyof ContactsCreateErasureReceiptResponses];
-
 export type ContactsAddTagsData = {
     body: ContactAddTagsRequest;
     headers?: {
@@ -12170,6 +12090,86 @@ export type ContactsBatchResponses = {
 };
 
 export type ContactsBatchResponse = ContactsBatchResponses[keyof ContactsBatchResponses];
+
+export type ContactsCreateErasureReceiptData = {
+    body: ErasureReceiptRequest;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/contacts/{id}/erasure-receipt';
+};
+
+export type ContactsCreateErasureReceiptErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsCreateErasureReceiptError = ContactsCreateErasureReceiptErrors[keyof ContactsCreateErasureReceiptErrors];
+
+export type ContactsCreateErasureReceiptResponses = {
+    /**
+     * OK
+     */
+    200: ErasureReceipt;
+};
+
+export type ContactsCreateErasureReceiptResponse = ContactsCreateErasureReceiptResponses[keyof ContactsCreateErasureReceiptResponses];
 
 export type CompaniesListData = {
     body?: never;
