@@ -28,6 +28,12 @@ const recordInTurn = limitInTurns(4, {
   maxWaitMs: 10_000,
   message: 'Another message of the hook is being recorded; send this one again',
 })
+/** Many messages at once would fill the event loop of the process. */
+const readInTurn = limitInTurns(4, {
+  maxPerWorkspace: 1,
+  maxWaitMs: 10_000,
+  message: 'Another message of the hook is being read; send this one again',
+})
 const chunkSize = 500
 const maxSubscriptions = 10_000
 
@@ -41,17 +47,19 @@ export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessag
   const found = await findMailHook(base, { id: received.hookId, provider: received.provider })
   if (!found) throw refusedMessage()
   const { hook, secret } = found
-  const { reports, signedToken } = await readProviderMessage[hook.provider](received, { ...received, secret })
+  const { closed, inTurn } = received
+  const workspaceId = hook.workspaceId ?? hook.id
+  const read = async () => readProviderMessage[hook.provider](received, { ...received, secret })
+  const { reports, signedToken } = await (inTurn ?? readInTurn)(workspaceId, read, closed)
   await touchMailHook(base.db, hook)
   if (reports.length === 0) return
-  const { closed, inTurn = recordInTurn } = received
   const record = (base: BaseCtx) => recordReports(base, hook, { reports, closed })
   const recordOnce = (token: string) =>
     inRounds(base, async (base) => {
       if (await acceptToken(base.db, hook.id, token)) await record(base)
     })
-  await inTurn(
-    hook.workspaceId ?? hook.id,
+  await (inTurn ?? recordInTurn)(
+    workspaceId,
     () => (signedToken === undefined ? record(base) : recordOnce(signedToken)),
     closed,
   )
