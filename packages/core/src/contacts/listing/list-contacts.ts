@@ -33,7 +33,11 @@ export async function listContactsOfCompany(
   companyId: CompanyId,
   query: CompanyContactQuery,
 ): Promise<Page<Contact>> {
-  const page = await listContacts(ctx, { ...query, companyId, customFields: {} })
+  const unknownFirst = async (error: unknown) => {
+    await readCompany(ctx, companyId)
+    throw error
+  }
+  const page = await listContacts(ctx, { ...query, companyId, customFields: {} }).catch(unknownFirst)
   if (page.data.length === 0) await readCompany(ctx, companyId)
   return page
 }
