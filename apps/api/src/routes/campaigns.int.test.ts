@@ -237,7 +237,8 @@ test('POST /campaigns/{id}/send-test: to the address, with the values of the con
   const response = await sendTest(draft.id, { email: 'me@example.org', contactId: contact['id'] })
   expect(response).toMatchObject({ status: 202, body: { queued: 1 } })
   const mails = await api.query(`select kind, data from mails where to_address = 'me@example.org'`)
-  expect(mails).toEqual([{ kind: 'CAMPAIGN_TEST', data: { campaignId: draft.id, contactId: contact['id'] } }])
+  const data = { campaignId: draft.id, listId: draft.listId, contactId: contact['id'] }
+  expect(mails).toEqual([{ kind: 'CAMPAIGN_TEST', data }])
   expect(await read(draft.id)).toEqual(draft)
 })
 

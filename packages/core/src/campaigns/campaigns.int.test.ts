@@ -197,9 +197,10 @@ describe('a test mail', () => {
       .from(mails)
       .where(eq(mails.workspaceId, ctx.workspaceId))
       .orderBy(mails.createdAt)
+    const of = { campaignId: campaign.id, listId: campaign.listId }
     expect(rows.map(({ kind, toAddress, data }) => ({ kind, toAddress, data }))).toEqual([
-      { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { campaignId: campaign.id, contactId: null } },
-      { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { campaignId: campaign.id, contactId: contact.id } },
+      { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { ...of, contactId: null } },
+      { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { ...of, contactId: contact.id } },
     ])
     expect(await listPendingWork(ctx, 'mail')).toHaveLength(2)
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ queued: 1 })
