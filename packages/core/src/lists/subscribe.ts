@@ -3,7 +3,7 @@ import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import { changedBeforeLock, inRounds } from '../request/in-rounds.ts'
 import { notFound } from '../kernel/errors.ts'
-import { type ListId, newId } from '../kernel/ids.ts'
+import type { ListId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { recordUsedLink } from '../mail/budget/visitor-mails.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
@@ -19,7 +19,6 @@ import {
   readSuppressions,
   setSubscription,
   toKey,
-  withdraw,
 } from '../consent/consent-records.ts'
 import type { SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
@@ -28,7 +27,8 @@ import type { SubscribeInput } from './lists.schema.ts'
 import { type ConsentSource, requestedConsent, withConfirmation, withProof } from '../consent/proofs.ts'
 import { grantByLink } from '../consent/tracking/grant-tracking.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
-import { canConfirm, combine, keyOf, type SuppressionRow } from '../consent/suppression-rows.ts'
+import { isRefused, returnToList } from '../consent/link-rules.ts'
+import { canConfirm } from '../consent/suppression-rows.ts'
 import { contactQuota } from '../quotas/record-quota.ts'
 import { lockCurrentContact } from '../contacts/lock-contact.ts'
 import type { Timestamp } from '../kernel/validation.ts'
@@ -159,40 +159,9 @@ export async function confirmSubscription(
       confirmedAt: records.now,
       consent: withConfirmation(ctx, contact.email, state.consent),
     })
-    await returnToList(ctx, records, { listId, rows })
+    await returnToList(records, { rows, listOthers: () => listOtherLists(ctx, listId) })
     await recordUsedLink(ctx, { kind: 'CONFIRMATION', contactId: contact.id, listId })
     await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
     return granted
   })
-}
-
-type LinkedState = Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'unsubscribedAt'>
-
-/** Whether a link that was asked for at `issuedAt` is older than what stands, or cannot lift it. */
-export function isRefused(state: LinkedState, rows: readonly SuppressionRow[], issuedAt: Timestamp): boolean {
-  const { ownStatus, ownStatusAt, unsubscribedAt } = state
-  const isOutdated = rows.some(({ saidAt }) => saidAt >= issuedAt)
-  const isRemoved = ownStatus === 'REMOVED' && ownStatusAt >= issuedAt
-  // The operator removed the contact in between, and a visitor has asked again.
-  const isOfEarlierRequest = ownStatus === 'PENDING' && ownStatusAt > issuedAt
-  const hasEnded = unsubscribedAt !== null && unsubscribedAt >= issuedAt && rows.length === 0
-  return isOutdated || isRemoved || isOfEarlierRequest || hasEnded || !canConfirm(rows)
-}
-
-/** What the person said for all lists remains said for every other list of the workspace, but not for those to come. */
-async function returnToList(
-  ctx: Ctx,
-  records: ConsentRecords,
-  { listId, rows }: { listId: ListId; rows: readonly SuppressionRow[] },
-): Promise<void> {
-  withdraw(records, rows)
-  const ofAll = rows.filter((row) => row.listId === null)
-  if (ofAll.length === 0) return
-  for (const other of await listOtherLists(ctx, listId)) {
-    for (const row of ofAll) {
-      const narrowed = { ...row, id: newId('sup'), listId: other, reason: 'OPTED_OUT', undoableUntil: null } as const
-      const known = records.rows.get(keyOf(narrowed))
-      records.rows.set(keyOf(narrowed), known ? combine(known, narrowed) : narrowed)
-    }
-  }
 }

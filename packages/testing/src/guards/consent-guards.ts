@@ -3,6 +3,7 @@ import type { Guard } from './remove-guard.ts'
 
 const core = 'packages/core/src'
 const subscribe = `${core}/lists/subscribe.ts`
+const linkRules = `${core}/consent/link-rules.ts`
 const unsubscribe = `${core}/operations/contacts/unsubscribe.ts`
 
 /** Each guard is noticed by one of these. */
@@ -76,23 +77,23 @@ const given = [
   },
   {
     name: 'a link from before an opt-out confirms',
-    file: subscribe,
+    file: linkRules,
     search: 'return isOutdated || isRemoved ||',
     replacement: 'return isRemoved ||',
     tests: linkTests,
   },
   {
     name: 'a link from before a removal confirms',
-    file: subscribe,
+    file: linkRules,
     search: 'return isOutdated || isRemoved ||',
     replacement: 'return isOutdated ||',
     tests: linkTests,
   },
   {
     name: 'a return to one list reopens the others',
-    file: subscribe,
-    search: '  for (const other of await listOtherLists(ctx, listId)) {',
-    replacement: '  for (const other of (await listOtherLists(ctx, listId)).slice(0, 0)) {',
+    file: linkRules,
+    search: '  for (const other of await listOthers()) {',
+    replacement: '  for (const other of (await listOthers()).slice(0, 0)) {',
     tests: suppressedVisitors,
   },
   {
@@ -177,13 +178,13 @@ const given = [
   },
   {
     name: 'the undo of an unsubscribe subscribes a suppressed address',
-    file: unsubscribe,
+    file: linkRules,
     search: "return isOwn && isUndoable && others.length === 0 ? row : 'REFUSED'",
     replacement: "return isOwn && isUndoable && others.length >= 0 ? row : 'REFUSED'",
   },
   {
     name: 'the undo of an unsubscribe reverts a later one',
-    file: unsubscribe,
+    file: linkRules,
     search: ' && row.saidAt === saidAt\n',
     replacement: ' && row.saidAt >= saidAt\n',
   },
@@ -201,7 +202,7 @@ const given = [
   },
   {
     name: 'a merge forgets a removal of the duplicate',
-    file: `${core}/operations/contacts/merge-subscriptions.ts`,
+    file: `${core}/consent/merge-subscriptions.ts`,
     search: "const removal = state.ownStatus === 'REMOVED' && isLater",
     replacement: "const removal = state.ownStatus === 'REMOVED' && !isLater",
   },

@@ -7,7 +7,7 @@ import { addExternalIdAlias } from '../../contacts/identity/external-id-aliases.
 import { type AddressedContact, type ConsentRecords, lockConsent, toKey } from '../../consent/consent-records.ts'
 import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
-import { mergeSubscriptions } from './merge-subscriptions.ts'
+import { mergeSubscriptions } from '../../consent/merge-subscriptions.ts'
 import { copyTrackingDenials, storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'
 import { lockCompanies } from '../../companies/linked-companies.ts'
 import type { ContactRow } from '../../contacts/contact-record.ts'

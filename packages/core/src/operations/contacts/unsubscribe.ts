@@ -2,18 +2,11 @@ import { recordEngagement } from '../../campaigns/engagement.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
-import {
-  type ConsentRecords,
-  listRows,
-  lockConsent,
-  say,
-  setSubscription,
-  toKey,
-  withdraw,
-} from '../../consent/consent-records.ts'
+import { listRows, lockConsent, say, setSubscription, toKey, withdraw } from '../../consent/consent-records.ts'
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
+import { findUndone } from '../../consent/link-rules.ts'
 import { ensureSubscription, undoLifetimeMs } from '../../consent/operator-proofs.ts'
 import { givenConsent, withProof } from '../../consent/proofs.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
@@ -24,7 +17,6 @@ import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address of that email, whichever contact has
@@ -109,16 +101,4 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
     setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
     await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
   })
-}
-
-/** The row of the unsubscribe, if nothing else stands. */
-function findUndone(
-  records: ConsentRecords,
-  { email, listId, saidAt }: { email: string; listId: ListId; saidAt: Timestamp },
-) {
-  const [row, ...others] = listRows(records, email, listId)
-  if (!row) return 'NOTHING_STANDS'
-  const isOwn = row.reason === 'OPTED_OUT' && row.source === 'LINK' && row.listId === listId
-  const isUndoable = row.undoableUntil !== null && row.undoableUntil > records.now && row.saidAt === saidAt
-  return isOwn && isUndoable && others.length === 0 ? row : 'REFUSED'
 }

@@ -1,7 +1,7 @@
-import type { ContactId } from '../../kernel/ids.ts'
-import { type ConsentRecords, listSubscriptions, setSubscription, toKey } from '../../consent/consent-records.ts'
-import { mergeProofs } from '../../consent/proofs.ts'
-import type { SubscriptionState } from '../../consent/derive-status.ts'
+import type { ContactId } from '../kernel/ids.ts'
+import { type ConsentRecords, listSubscriptions, setSubscription, toKey } from './consent-records.ts'
+import { mergeProofs } from './proofs.ts'
+import type { SubscriptionState } from './derive-status.ts'
 
 /**
  * Moves the subscriptions of a merged contact to the remaining one. If both are on a list, the later removal wins, else

@@ -1,0 +1,48 @@
+/** What the links of emails may do against what stands: confirm a subscription, and undo an unsubscribe. */
+import { type ListId, newId } from '../kernel/ids.ts'
+import type { Timestamp } from '../kernel/validation.ts'
+import { type ConsentRecords, listRows, withdraw } from './consent-records.ts'
+import type { SubscriptionState } from './derive-status.ts'
+import { canConfirm, combine, keyOf, type SuppressionRow } from './suppression-rows.ts'
+
+type LinkedState = Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'unsubscribedAt'>
+
+/** Whether a link that was asked for at `issuedAt` is older than what stands, or cannot lift it. */
+export function isRefused(state: LinkedState, rows: readonly SuppressionRow[], issuedAt: Timestamp): boolean {
+  const { ownStatus, ownStatusAt, unsubscribedAt } = state
+  const isOutdated = rows.some(({ saidAt }) => saidAt >= issuedAt)
+  const isRemoved = ownStatus === 'REMOVED' && ownStatusAt >= issuedAt
+  // The operator removed the contact in between, and a visitor has asked again.
+  const isOfEarlierRequest = ownStatus === 'PENDING' && ownStatusAt > issuedAt
+  const hasEnded = unsubscribedAt !== null && unsubscribedAt >= issuedAt && rows.length === 0
+  return isOutdated || isRemoved || isOfEarlierRequest || hasEnded || !canConfirm(rows)
+}
+
+/** What the person said for all lists remains said for every other list of the workspace, but not for those to come. */
+export async function returnToList(
+  records: ConsentRecords,
+  { rows, listOthers }: { rows: readonly SuppressionRow[]; listOthers: () => Promise<readonly ListId[]> },
+): Promise<void> {
+  withdraw(records, rows)
+  const ofAll = rows.filter((row) => row.listId === null)
+  if (ofAll.length === 0) return
+  for (const other of await listOthers()) {
+    for (const row of ofAll) {
+      const narrowed = { ...row, id: newId('sup'), listId: other, reason: 'OPTED_OUT', undoableUntil: null } as const
+      const known = records.rows.get(keyOf(narrowed))
+      records.rows.set(keyOf(narrowed), known ? combine(known, narrowed) : narrowed)
+    }
+  }
+}
+
+/** The row of an unsubscribe that its link undoes, if nothing else stands. */
+export function findUndone(
+  records: ConsentRecords,
+  { email, listId, saidAt }: { email: string; listId: ListId; saidAt: Timestamp },
+): SuppressionRow | 'NOTHING_STANDS' | 'REFUSED' {
+  const [row, ...others] = listRows(records, email, listId)
+  if (!row) return 'NOTHING_STANDS'
+  const isOwn = row.reason === 'OPTED_OUT' && row.source === 'LINK' && row.listId === listId
+  const isUndoable = row.undoableUntil !== null && row.undoableUntil > records.now && row.saidAt === saidAt
+  return isOwn && isUndoable && others.length === 0 ? row : 'REFUSED'
+}
