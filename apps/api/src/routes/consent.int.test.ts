@@ -219,7 +219,7 @@ describe('a merge', () => {
     const moved = proof(duplicate, await add(duplicate))
     await unsubscribe(duplicate)
     await merge(await findContactId(visit.email), await findContactId(duplicate.email))
-    expect(await readConsents(visit)).toEqual([kept, moved])
+    expect(await readConsents(visit)).toEqual([moved, kept])
   })
 
   const merge = async (id: string, contactId: string) =>
