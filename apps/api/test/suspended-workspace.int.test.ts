@@ -21,7 +21,13 @@ const ctxOf = (id: string) => ({
 const ctx = () => ctxOf(workspace.id)
 
 /** The operations by other methods than GET that work in a suspended workspace. */
-const exempt = ['POST /auth/logout', 'DELETE /sessions/{id}', 'POST /mcp', 'POST /segments/preview']
+const exempt = [
+  'POST /auth/logout',
+  'DELETE /sessions/{id}',
+  'POST /mcp',
+  'POST /segments/preview',
+  'POST /contacts/{id}/erasure-receipt',
+]
 
 const links: Record<'confirm' | 'unsubscribe', string> = { confirm: '', unsubscribe: '' }
 const ids = { list: '', form: '' }

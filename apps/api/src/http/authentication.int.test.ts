@@ -93,6 +93,7 @@ test('stores only hashes of credentials, which do not authenticate', async () =>
 /** The role that the HTTP contract requires. A route with another role must be added here. */
 function leastRole(method: string, template: string) {
   if (/^\/(api-keys|invites|audit-log|mail-hooks)/.test(template)) return 'ADMIN'
+  if (template === '/contacts/{id}/erasure-receipt') return 'ADMIN'
   if (template === '/workspace' && method === 'DELETE') return 'OWNER'
   if (method === 'DELETE' && /^\/suppressions|\/opt-out$/.test(template)) return 'ADMIN'
   if (['/sessions/{id}', '/mcp', '/segments/preview'].includes(template)) return 'VIEWER'
