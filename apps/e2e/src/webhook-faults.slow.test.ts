@@ -54,7 +54,7 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
   test('every delivery is accounted for if a frozen worker resumes after recovery', async () => {
     const [frozen] = stack.workers
     const stream = startWriting(stack, key)
-    await receiver.waitFor(20, 10_000)
+    await receiver.waitFor(20, 30_000)
     frozen?.kill('SIGSTOP')
     try {
       await stack.startWorker()
