@@ -25,7 +25,6 @@ const tests = [
   'suppressions/suppressions',
 ].map((name) => `${core}/${name}.int.test.ts`)
 
-const visitorTests = [`${core}/lists/visitors-never-confirm.int.test.ts`]
 const linkTests = ['apps/api/test/consent/sequences.int.test.ts']
 const suppressedVisitors = [`${core}/suppressions/suppressed-visitors.int.test.ts`]
 const concurrentSignUps = [`${core}/lists/concurrent-sign-ups.int.test.ts`]
@@ -67,7 +66,7 @@ const given = [
     file: subscribe,
     search: "  const pending = { ownStatus: 'PENDING', ownStatusAt: at } as const\n",
     replacement: "  const pending = { ownStatus: 'CONFIRMED', ownStatusAt: at } as const\n",
-    tests: visitorTests,
+    tests: [`${core}/lists/visitors-never-confirm.int.test.ts`],
   },
   {
     name: 'a request of a visitor opens a subscription that has ended without a row',
