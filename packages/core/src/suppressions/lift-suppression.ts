@@ -50,11 +50,11 @@ export async function lockWithContact(ctx: Ctx, id: SuppressionId) {
   const seen = await findRow(ctx, id)
   if (!seen) throw notFound('Suppression')
   const contact = seen.contactId ? await lockContact(ctx, seen.contactId) : undefined
-  if (!contact) await lockEveryAddress(ctx)
+  const hasAddress = contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(seen.emailHash)
+  if (!hasAddress) await lockEveryAddress(ctx)
   const row = await findRow(ctx, id)
   if (!row) throw notFound('Suppression')
   if (row.contactId !== seen.contactId) throw changedBeforeLock
-  const hasAddress = contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(row.emailHash)
   return { row, contact: hasAddress ? contact : undefined }
 }
 

@@ -180,6 +180,19 @@ test.each(['the change', 'the lift'])(
   },
 )
 
+test('a contact that gets an address waits for a lift that still names who had it', async () => {
+  const [bounce] = await give('BOUNCED')
+  const { email } = await readContact(ctx, ada.id)
+  await updateContact(ctx, ada.id, { email: 'elsewhere@example.com' })
+  const { id: bob } = await createTestContact(ctx)
+  await addSubscriber(ctx, list.id, { contactId: bob, status: 'CONFIRMED' })
+  const running = await openTransaction(ctx.db, (db) => updateContact({ ...ctx, db }, bob, { email }))
+  const lifting = liftSuppression(ctx, bounce?.row.id ?? newId('sup'), { note: 'it receives emails again' })
+  await waitUntilBlocked(database.db)
+  await Promise.all([running.commit(), lifting])
+  expect((await readContact(ctx, bob)).emailSubscribedStatus).toBe('SUBSCRIBED')
+})
+
 test('a bounce is lifted although its contact is erased at the same time', async () => {
   const [bounce] = await give('BOUNCED')
   const erasing = await openTransaction(ctx.db, (db) => deleteContact({ ...ctx, db }, ada.id))
