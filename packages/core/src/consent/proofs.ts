@@ -62,22 +62,30 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
  * Proofs with one more, which replaces a request that was not confirmed. Opt-outs that an operator reported are kept.
  */
 export function withProof(proofs: readonly Consent[] | null, added: Consent): Consent[] {
-  const kept = (proofs ?? []).filter(({ confirmedAt, method }) => confirmedAt !== null || method === 'OPERATOR')
+  const kept = (proofs ?? []).filter((proof) => !isOpen(proof))
   return [added, ...kept].slice(0, maxConsents)
 }
 
-/** The proofs of two subscriptions that become one, the latest first. */
-export function mergeProofs(one: readonly Consent[] | null, other: readonly Consent[] | null): Consent[] | null {
-  const proofs = [...(one ?? []), ...(other ?? [])].toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+/**
+ * The proofs of two subscriptions that become one, the latest first. An open request stays first, as the link completes
+ * it, and that of the other contact goes, as its link is for an address that is gone.
+ */
+export function mergeProofs(kept: readonly Consent[] | null, other: readonly Consent[] | null): Consent[] | null {
+  const open = (kept ?? []).slice(0, 1).filter(isOpen)
+  const closed = [...(kept ?? []), ...(other ?? [])].filter((proof) => !isOpen(proof))
+  const proofs = [...open, ...closed.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))]
   return proofs.length > 0 ? proofs.slice(0, maxConsents) : null
 }
+
+/** Whether a proof is a request that its link has not confirmed. */
+const isOpen = ({ confirmedAt, method }: Consent) => confirmedAt === null && method !== 'OPERATOR'
 
 /** Proofs after the contact has used the link in an email, which completes the last request. */
 export function withConfirmation(ctx: Ctx, email: string, proofs: readonly Consent[] | null): Consent[] {
   const link = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })
   const completed = { confirmedAt: link.at, confirmedFrom: link.address }
   const [last, ...earlier] = proofs ?? []
-  if (last && last.confirmedAt === null && last.method !== 'OPERATOR') return [{ ...last, ...completed }, ...earlier]
+  if (last && isOpen(last)) return [{ ...last, ...completed }, ...earlier]
   return withProof(proofs, { ...link, ...completed })
 }
 

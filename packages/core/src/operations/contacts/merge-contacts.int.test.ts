@@ -115,6 +115,18 @@ test('the proofs of both are kept, the latest first, and twenty at most', async 
   expect(moments).toEqual(moments.toSorted().toReversed())
 })
 
+test('an open request of the remaining contact stays first, and its link completes it', async () => {
+  const { id: listId } = await createTestList(ctx)
+  const [kept, duplicate] = [await createTestContact(ctx), await createTestContact(ctx)]
+  await addSubscriber(ctx, listId, { contactId: kept.id, status: 'PENDING' })
+  await addSubscriber(ctx, listId, { contactId: duplicate.id, status: 'CONFIRMED' })
+  await mergeContacts(ctx, kept.id, { contactId: duplicate.id })
+  expect((await readConsents(kept.id))?.map(({ email, confirmedAt }) => [email, confirmedAt !== null])).toEqual([
+    [kept.email, false],
+    [duplicate.email, true],
+  ])
+})
+
 async function readConsents(id: Contact['id']) {
   const [row] = await database.db.select().from(subscriptions).where(eq(subscriptions.contactId, id))
   return row?.consent
