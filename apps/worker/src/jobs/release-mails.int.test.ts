@@ -1,4 +1,5 @@
-import { type ContactId, idOf, type ListId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type ContactId, idOf, type ListId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { findContactByEmail } from '@rapport/core/contacts/find-contact.ts'
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { addSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { recordMailOutcome } from '@rapport/core/mail/mails.ts'
@@ -145,6 +146,17 @@ test('someone whose mail was sent late, and who asks again at once, is sent one 
   await backdateVisitorMails(ctx, 1)
   await askVisitors(ctx, listId, { count: 1, name: 'ada' })
   expect(await listVisitorMails(ctx, 'WAITING')).toEqual([ada])
+})
+
+test('a mail to the former address of a contact does not hold up one to the present address', async () => {
+  const [email = ''] = await askVisitors(ctx, listId, { count: 1 })
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  const contact = await findContactByEmail(ctx, email)
+  await updateContact(ctx, contact?.id ?? newId('con'), { email: ada })
+  await addSubscriber(ctx, listId, { contactId: contact?.id ?? newId('con'), status: 'PENDING' })
+  await sendReleased()
+  expect(received()).toEqual([email, ada])
 })
 
 test('a mail that may have been sent is counted again before it is repeated', async () => {

@@ -38,7 +38,7 @@ export async function requestConfirmationMail(
   const { mailsPerAddress } = quotas
   const subject = { kind, contactId, listId }
   const isVisitor = ctx.actor.kind === 'public'
-  const known = await lockVisitorMails(ctx, subject)
+  const known = await lockVisitorMails(ctx, subject, email)
   if (known === 'SENT' && !isAfterRemoval) return false
   // A mail that waits was counted when the visitor asked, and nothing was sent: a caller need not wait ten minutes.
   const replaced = isVisitor ? undefined : await replaceWaitingMail(ctx, subject)

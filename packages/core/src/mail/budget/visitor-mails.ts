@@ -4,6 +4,7 @@
  * workspace, and its response and its time say nothing about the budget.
  */
 import { and, eq, gt, inArray, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
+import { isSameAddress } from '../../consent/hash-email.ts'
 import type { Db } from '../../db/client.ts'
 import { type MailData, mails, type requestedMailKinds, visitorMails } from '../../db/schema/index.ts'
 import { type ContactId, type ListId, type MailId, newId } from '../../kernel/ids.ts'
@@ -44,20 +45,36 @@ const repetitionMs = 10 * 60_000
 
 /**
  * Locks the mails about the same that wait, or were released within ten minutes: the quotas of an address count from the
- * request, and a mail may be sent long after it. SENT: one may have been sent within ten minutes. UNSENT: one waits, or
- * was not sent after its release.
+ * request, and a mail may be sent long after it. SENT: one may have been sent to the address within ten minutes. UNSENT:
+ * one waits, or was not sent after its release, or was sent to another address.
  */
-export async function lockVisitorMails(ctx: Ctx, subject: VisitorMailSubject): Promise<'SENT' | 'UNSENT' | undefined> {
-  const { releases, releasedAt } = visitorMails
+export async function lockVisitorMails(
+  ctx: Ctx,
+  subject: VisitorMailSubject,
+  email: string,
+): Promise<'SENT' | 'UNSENT' | undefined> {
+  const { id, releases, releasedAt } = visitorMails
   const recently = timestampAt(Date.now() - repetitionMs)
   const rows = await ctx.db
-    .select({ releases, releasedAt })
+    .select({ id, releases, releasedAt })
     .from(visitorMails)
     .where(and(isAbout(ctx, subject), or(isWaiting, gt(releasedAt, recently))))
     .orderBy(visitorMails.createdAt, visitorMails.id)
     .for('update')
-  if (rows.some(({ releases, releasedAt }) => releases > 0 && releasedAt && releasedAt > recently)) return 'SENT'
+  const released = rows.filter(({ releases, releasedAt }) => releases > 0 && releasedAt && releasedAt > recently)
+  const sent = await listRecipients(
+    ctx,
+    released.map(({ id }) => id),
+  )
+  if (sent.some((address) => isSameAddress(address, email))) return 'SENT'
   return rows.length > 0 ? 'UNSENT' : undefined
+}
+
+async function listRecipients(ctx: Ctx, ids: readonly MailId[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const isOne = and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, [...ids]))
+  const rows = await ctx.db.select({ email: mails.toAddress }).from(mails).where(isOne)
+  return rows.map(({ email }) => email)
 }
 
 /** Replaces the mails about the same that were not released. Returns the place and the status of one that waits. */
