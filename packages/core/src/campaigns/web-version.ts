@@ -6,7 +6,7 @@ import { signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken, notFound } from '../kernel/errors.ts'
 import { type CampaignId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
-import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireLinkAtHost } from '../request/context.ts'
+import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from '../request/context.ts'
 import { workspaceSuspended } from '../request/suspended-workspace.ts'
 import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { renderPreview } from './templates/rendering.ts'
@@ -38,7 +38,7 @@ export function openWebVersion(base: BaseCtx, token: string): WebVersionLink {
   if (!payload) throw invalidToken()
   const [workspace = '', campaign = ''] = payload.map(String)
   const workspaceId = idOf('wsp', workspace)
-  requireLinkAtHost(base, workspaceId)
+  requireAtHost(base, workspaceId)
   return { workspaceId, campaignId: idOf('cmp', campaign) }
 }
 
