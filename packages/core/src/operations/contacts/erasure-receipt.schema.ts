@@ -11,7 +11,7 @@ export const ErasureReceiptInput = z
   })
   .meta({
     id: 'ErasureReceiptRequest',
-    description: 'Whom to search for, besides the id.',
+    description: 'The addresses to search for, besides the id.',
     examples: [{ emails: ['ada@example.com'] }],
   })
 export type ErasureReceiptInput = z.output<typeof ErasureReceiptInput>

@@ -38,15 +38,19 @@ export async function createErasureReceipt(
   return toErasureReceipt(traces, { redis: undefined, notSearched: ofInstallation })
 }
 
-/** Of several workspaces. Their accounts are not for one of them to search. */
-const ofInstallation = ['accounts, sessions, queues and Redis: the operator runs `rapport erasure verify`']
+/** What belongs to no workspace. */
+const ofInstallation = [
+  'accounts, the settings of the workspace, queues and Redis: the operator runs `rapport erasure verify`',
+]
 
 async function requireErased(ctx: Ctx, id: ContactId): Promise<void> {
   if ((await ctx.db.$count(contacts, byId(contacts, ctx, id))) > 0)
     throw conflict('wrong_state', 'The contact is not deleted: delete it first')
   const isRunning = and(eq(erasures.workspaceId, ctx.workspaceId), eq(erasures.contactId, id))
   if ((await ctx.db.$count(erasures, isRunning)) > 0)
-    throw conflict('wrong_state', 'The erasure is not finished; try again within a minute')
+    throw new AppError('wrong_state', 'The erasure is not finished; try again within a minute', {
+      retryAfterSeconds: 60,
+    })
   const isDeletion = and(
     eq(auditEntries.workspaceId, ctx.workspaceId),
     eq(auditEntries.action, 'contact.deleted'),
