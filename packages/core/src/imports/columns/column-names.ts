@@ -39,7 +39,8 @@ export function createNameMatcher(rules: Rules): NameMatcher {
   const given = readGiven(rules)
   const match = (name: string, all: readonly string[]): Column => {
     const normalized = normalizeName(name)
-    return normalized === '' ? '' : given.has(normalized) ? given.get(normalized) : find(name, all)
+    if (given.has(normalized)) return given.get(normalized)
+    return normalized === '' ? '' : find(name, all)
   }
   return {
     isGiven: (name) => given.has(normalizeName(name)),

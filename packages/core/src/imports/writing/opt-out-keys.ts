@@ -4,7 +4,7 @@
  * change between the passes. They are deleted when the import has ended. So is what the first pass has said for contacts:
  * a person may return by a link before the second pass meets their row.
  */
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { ContactKeys } from '../../contacts/identity/contact-keys.ts'
 import { importSeen } from '../../db/schema/index.ts'
 import type { ContactId, ImportId } from '../../kernel/ids.ts'
@@ -67,11 +67,17 @@ async function addKeys(ctx: Ctx, importId: ImportId, texts: readonly string[]): 
   const hashes = [...new Set(texts.flatMap((text) => hashKey(ctx, text)))]
   if (hashes.length === 0) return
   const { workspaceId } = ctx
-  await ctx.db
-    .insert(importSeen)
-    .values(hashes.map((emailHash) => ({ workspaceId, importId, emailHash })))
-    .onConflictDoNothing()
+  for (let start = 0; start < hashes.length; start += maxRows) {
+    const part = hashes.slice(start, start + maxRows)
+    await ctx.db
+      .insert(importSeen)
+      .values(part.map((emailHash) => ({ workspaceId, importId, emailHash })))
+      .onConflictDoNothing()
+  }
 }
+
+/** A statement has at most 65,535 parameters, and each former key adds a hash. */
+const maxRows = 10_000
 
 async function findKeys(ctx: Ctx, importId: ImportId, texts: readonly string[]): Promise<(text: string) => boolean> {
   const hashes = [...new Set(texts.flatMap((text) => hashKey(ctx, text)))]
@@ -79,7 +85,9 @@ async function findKeys(ctx: Ctx, importId: ImportId, texts: readonly string[]):
   const rows = await ctx.db
     .select({ emailHash: importSeen.emailHash })
     .from(importSeen)
-    .where(and(isOfImport(ctx, importId), inArray(importSeen.emailHash, hashes)))
+    .where(
+      and(isOfImport(ctx, importId), sql`${importSeen.emailHash} = any(${sql.param(hashes.map(String))}::bigint[])`),
+    )
   const found = new Set(rows.map(({ emailHash }) => emailHash))
   return (text) => hashKey(ctx, text).some((hash) => found.has(hash))
 }
