@@ -29,9 +29,12 @@ export async function syncSubscriptions(
   const total: SyncedDeals = { created: 0, won: 0, lost: 0 }
   const existing = await findDeals(rapport, pipelineId)
   for (const subscription of subscriptions) {
-    let deal = existing.get(nameOf(subscription))
+    let deal = existing.get(subscription.id)
     if (!deal) {
-      deal = await createDeal(rapport, subscription, { ...known, pipelineId })
+      const contactId = known.contactIds.get(subscription.customerId)
+      // The customer failed before, and is reported there.
+      if (!contactId) continue
+      deal = await createDeal(rapport, subscription, { contactId, companyIds: known.companyIds, pipelineId })
       total.created += 1
     }
     if (deal.status !== 'OPEN' || subscription.state === 'TRIAL') continue
@@ -50,18 +53,16 @@ const nameOf = ({ id, plan }: Subscription) => `${id}: ${plan}`
 /** An idempotency key is kept for 24 hours. This finds the deals also later. */
 async function findDeals(rapport: Rapport, pipelineId: string): Promise<Map<string, Deal>> {
   const deals = new Map<string, Deal>()
-  for await (const deal of rapport.deals.list({ pipelineId })) deals.set(deal.name, deal)
+  for await (const deal of rapport.deals.list({ pipelineId })) deals.set(deal.name.split(':')[0] ?? '', deal)
   return deals
 }
 
 function createDeal(
   rapport: Rapport,
   subscription: Subscription,
-  { contactIds, companyIds, pipelineId }: Known & { pipelineId: string },
+  { contactId, companyIds, pipelineId }: Pick<Known, 'companyIds'> & { contactId: string; pipelineId: string },
 ): Promise<Deal> {
-  const { id, customerId, organizationId, yearlyCents } = subscription
-  const contactId = contactIds.get(customerId)
-  if (!contactId) throw new Error(`${id}: the customer ${customerId} has no contact`)
+  const { id, organizationId, yearlyCents } = subscription
   const companyId = companyIds.get(organizationId) ?? null
   return rapport.deals.create(
     { pipelineId, contactId, companyId, name: nameOf(subscription), valueCents: yearlyCents },
