@@ -93,12 +93,15 @@ async function compare({ options }: Setup, { name, measure, attack }: Comparison
   async function attacked() {
     let isOver = false
     const attacking = attack(() => isOver)
-    await sleep(1_000)
-    const { p99, rejected = 0 } = await measure()
-    maxRejected = Math.max(maxRejected, rejected)
-    isOver = true
-    await attacking
-    return p99
+    try {
+      await sleep(1_000)
+      const { p99, rejected = 0 } = await measure()
+      maxRejected = Math.max(maxRejected, rejected)
+      return p99
+    } finally {
+      isOver = true
+      await attacking
+    }
   }
   const times = await measureRounds(options, { attacked, alone: async () => (await measure()).p99 }, { warmUp: false })
   return {
