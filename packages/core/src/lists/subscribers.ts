@@ -90,7 +90,7 @@ export function addSubscriber(
     requireAllowed(listRows(records, contact.email, listId), current)
     const isNew = !current || current.ownStatus === 'REMOVED'
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
-    // Who is CONFIRMED needs no link, so none can be too old.
+    // A CONFIRMED subscription needs no link, so none can be too old.
     if (isNew && status === 'PENDING') requireNotOvertaken(records, { email: contact.email, listId, state: current })
     if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
     const state = records.subscriptions.get(toKey(key))

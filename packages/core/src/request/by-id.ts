@@ -25,8 +25,8 @@ export function isAmongFirst(
 
 /**
  * Locks the first `limit` records that meet `where` until the transaction ends, in the order of their ids, and returns
- * their UUIDs. For records
- * that no lock of a contact guards: two changes of several of them would deadlock in different orders.
+ * their UUIDs. For records that no lock of a contact guards: two changes of several of them would deadlock in different
+ * orders.
  */
 export async function lockFirst(
   table: AnyPgTable & { workspaceId: AnyPgColumn; id: AnyPgColumn },

@@ -67,9 +67,8 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 
 /**
  * Removes a member from the workspace and clears the assignee of their tasks, and the owner of their deals and companies.
- * Their notes keep their author. Their
- * sessions in it, and the API keys and invites that they created, are deleted, and the account too if this was its last
- * workspace. Throws `wrong_state` for the last OWNER.
+ * Their notes keep their author. Their sessions in it, and the API keys and invites that they created, are deleted, and
+ * the account too if this was its last workspace. Throws `wrong_state` for the last OWNER.
  */
 export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
   return inAccountTransaction(ctx, async (ctx) => {

@@ -38,7 +38,7 @@ const chunkSize = 500
 const maxSubscriptions = 10_000
 
 /**
- * Verifies a message of a mail provider and records its reports, 500 in a transaction, one message of a workspace at a
+ * Verifies a message of a mail provider and records its reports, at most 500 in a transaction, one message of a workspace at a
  * time: a workspace must not use all connections with messages to its own hook. A message that is repeated, or that
  * failed half-way, is safe to send again: a repeated report is a no-op. Throws `unauthorized` if there
  * is no such hook or if the signature is wrong, and `validation_error` if the signed message is malformed.
