@@ -148,7 +148,7 @@ test('someone whose mail was sent late, and who asks again at once, is sent one 
   expect(await listVisitorMails(ctx, 'WAITING')).toEqual([ada])
 })
 
-test('a mail to the former address of a contact does not hold up one to the present address', async () => {
+test('a mail to a former address does not hold up one to the present address', async () => {
   const [email = ''] = await askVisitors(ctx, listId, { count: 1 })
   await releaseVisitorMails(ctx)
   await sendReleased()

@@ -2417,7 +2417,7 @@ export type ErasureReceipt = {
 };
 
 /**
- * Whom to search for, besides the id.
+ * The addresses to search for, besides the id.
  */
 export type ErasureReceiptRequest = {
     /**

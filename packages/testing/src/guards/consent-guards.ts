@@ -260,7 +260,7 @@ const given = [
   {
     name: 'a lift leaves a bounce at a contact that is getting its address',
     file: `${core}/suppressions/lift-suppression.ts`,
-    search: '  if (!contact) await lockEveryAddress(ctx)\n',
+    search: '  if (!hasAddress) await lockEveryAddress(ctx)\n',
     replacement: '',
   },
   {
