@@ -4,7 +4,6 @@
  * workspace, and its response and its time say nothing about the budget.
  */
 import { and, eq, gt, inArray, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
-import { isSameAddress } from '../../consent/hash-email.ts'
 import type { Db } from '../../db/client.ts'
 import { type MailData, mails, type requestedMailKinds, visitorMails } from '../../db/schema/index.ts'
 import { type ContactId, type ListId, type MailId, newId } from '../../kernel/ids.ts'
@@ -62,20 +61,17 @@ export async function lockVisitorMails(
     .orderBy(visitorMails.createdAt, visitorMails.id)
     .for('update')
   const released = rows.filter(({ releases, releasedAt }) => releases > 0 && releasedAt && releasedAt > recently)
-  const sent = await listRecipients(
-    ctx,
-    released.map(({ id }) => id),
-  )
-  if (sent.some((address) => isSameAddress(address, email))) return 'SENT'
+  const sent = released.map(({ id }) => id)
+  if (sent.length > 0 && (await ctx.db.$count(mails, isOneTo(ctx, sent, email))) > 0) return 'SENT'
   return rows.length > 0 ? 'UNSENT' : undefined
 }
 
-async function listRecipients(ctx: Ctx, ids: readonly MailId[]): Promise<string[]> {
-  if (ids.length === 0) return []
-  const isOne = and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, [...ids]))
-  const rows = await ctx.db.select({ email: mails.toAddress }).from(mails).where(isOne)
-  return rows.map(({ email }) => email)
-}
+const isOneTo = (ctx: Ctx, ids: readonly MailId[], email: string) =>
+  and(
+    eq(mails.workspaceId, ctx.workspaceId),
+    inArray(mails.id, [...ids]),
+    sql`lower(${mails.toAddress} collate "C") = lower(${email} collate "C")`,
+  )
 
 /** Replaces the mails about the same that were not released. Returns the place and the status of one that waits. */
 export async function replaceWaitingMail(
