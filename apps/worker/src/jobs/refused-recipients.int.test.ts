@@ -1,14 +1,18 @@
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import { resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
-import { type CampaignId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type CampaignId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
+import { listWorkspaceFigures } from '@rapport/core/operations/overviews/workspace-figures.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { readSuppressions } from '@rapport/core/consent/consent-records.ts'
 import { byStrictness } from '@rapport/core/consent/suppression-rows.ts'
+import { liftSuppression } from '@rapport/core/suppressions/lift-suppression.ts'
+import { SuppressionQuery } from '@rapport/core/suppressions/suppressions.schema.ts'
+import { listSuppressions } from '@rapport/core/suppressions/suppressions.ts'
 import {
   createTestCampaign,
   createTestCtx,
@@ -65,6 +69,26 @@ test('a recipient whose address does not exist is FAILED and suppressed, with an
   expect((await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(3)
   const bouncesByClass = { HARD: 1, SOFT: 1, MESSAGE: 0, POLICY: 1 }
   expect(await readStats(ctx, id)).toMatchObject({ sent: 3, failed: 3, bounced: 1, bouncesByClass })
+})
+
+test('a refused address counts in the rates, also when it is refused again', async () => {
+  const email = 'person-1@example.com'
+  const { id, batches } = await startCampaign(4)
+  const expectBounced = async (bounced: number, mails: number) => {
+    expect(await readStats(ctx, id)).toMatchObject({ bounced, bouncesByClass: { HARD: bounced } })
+    const figures = await listWorkspaceFigures(database.db)
+    const hardBounceRate = bounced / mails
+    expect(figures.find((one) => one.id === ctx.workspaceId)).toMatchObject({ mails, hardBounceRate })
+  }
+  for (const attempt of [1, 2]) {
+    refuse({ [email]: { refusal: '550 5.1.1 No such user' } })
+    await send(batches[0])
+    await expectBounced(1, 4)
+    const { data } = await listSuppressions(ctx, SuppressionQuery.parse({ email }))
+    await liftSuppression(ctx, data[0]?.id ?? newId('sup'), { note: `The mailbox is back, ${attempt}` })
+    expect(await retryCampaign(ctx, id, { includeInterrupted: true })).toEqual({ queued: 1 })
+    await expectBounced(0, 3)
+  }
 })
 
 test('a temporary refusal is a SOFT bounce only after the last attempt', async () => {

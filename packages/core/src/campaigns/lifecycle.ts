@@ -178,16 +178,16 @@ const reopen = namedStatement('reopen recipients', {
   columns: { count: int },
   sql: ({ workspaceId, batchUuids, statuses }) => sql`
     with locked as (
-      select batch_id, contact_id, status as was from campaign_recipients
+      select batch_id, contact_id, status as was, bounced_at is not null as had_bounced from campaign_recipients
       where workspace_id = ${workspaceId} and batch_id = any(${batchUuids}) and status = any(${statuses})
       for update),
     reopened as (
       update campaign_recipients r
-      set status = 'WAITING', attempts = 0, ended_at = null, bounce_class = null, bounce_code = null
+      set status = 'WAITING', attempts = 0, ended_at = null, bounce_class = null, bounce_code = null, bounced_at = null
       from locked
       where r.workspace_id = ${workspaceId} and r.batch_id = locked.batch_id and r.contact_id = locked.contact_id
-      returning r.batch_id, locked.was, r.status as became),
-    ${updateRecipientCounters('reopened', workspaceId)}
+      returning r.batch_id, locked.was, r.status as became, locked.had_bounced),
+    ${updateRecipientCounters('reopened', workspaceId, sql`- count(*) filter (where had_bounced)`)}
     select count(*)::int as count from reopened`,
 })
 

@@ -13,19 +13,20 @@ import { timestampNow } from '../kernel/validation.ts'
  * lock may return the status from before a concurrent change. PostgreSQL 18 has RETURNING OLD, older versions do not.
  *
  * Recipients and counters change in one statement, so that the counters are exact in every snapshot. The counters of a
- * campaign are the sums over its batches: one row per 200 recipients.
+ * campaign are the sums over its batches: one row per 200 recipients. `bounced` is the change of that counter, an aggregate
+ * over the CTE: a row can be updated only once in a statement.
  */
-export function updateRecipientCounters(changedCte: string, workspaceUuid: SQLWrapper): SQL {
+export function updateRecipientCounters(changedCte: string, workspaceUuid: SQLWrapper, bounced = sql`0`): SQL {
   const difference = (status: string) =>
     sql.raw(`count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}')`)
   return sql`
     counted as (
       update campaign_batches b
       set sent = b.sent + d.sent, failed = b.failed + d.failed,
-        skipped = b.skipped + d.skipped, interrupted = b.interrupted + d.interrupted
+        skipped = b.skipped + d.skipped, interrupted = b.interrupted + d.interrupted, bounced = b.bounced + d.bounced
       from (
         select batch_id, ${difference('SENT')} as sent, ${difference('FAILED')} as failed,
-          ${difference('SKIPPED')} as skipped, ${difference('INTERRUPTED')} as interrupted
+          ${difference('SKIPPED')} as skipped, ${difference('INTERRUPTED')} as interrupted, ${bounced} as bounced
         from ${sql.identifier(changedCte)} group by batch_id) d
       where b.workspace_id = ${workspaceUuid} and b.id = d.batch_id
         and (d.sent, d.failed, d.skipped, d.interrupted) <> (0, 0, 0, 0))`

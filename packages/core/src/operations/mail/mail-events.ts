@@ -53,8 +53,10 @@ export async function recordReports(ctx: Ctx, reported: readonly Reported[]): Pr
   const bounced = undeliverable.map((email) => ({ email, reason: 'BOUNCED' }) as const)
   await suppressAddresses(ctx, [...saying.flatMap(toStatements), ...bounced])
   await touchLockedContacts(ctx, [...new Set(addressed.flatMap(({ contact }) => contact?.id ?? []))])
-  await recordOnRecipients(ctx, counted)
-  await recordOnEmails(ctx, counted)
+  // Also what is said again: a retry has cleared a refusal, and anything else is recorded once.
+  const known = saying.filter(({ mail }) => !mail.isErased)
+  await recordOnRecipients(ctx, known)
+  await recordOnEmails(ctx, known)
   await emitReports(ctx, addressed)
 }
 
@@ -193,5 +195,5 @@ async function recordOnRecipients(ctx: Ctx, reported: readonly Reported[]): Prom
 const engagementsOf = [
   ['complained', ({ type }: MailReport) => type === 'COMPLAINT'],
   ['unsubscribed', ({ type }: MailReport) => type === 'OPT_OUT'],
-  ['bounced', ({ class: kind, isRefusal }: MailReport) => kind === 'HARD' && !isRefusal],
+  ['bounced', ({ class: kind }: MailReport) => kind === 'HARD'],
 ] as const

@@ -18,7 +18,7 @@ export interface MailReport extends ProviderReport {
    * recorded with its campaign, and neither suppresses nor counts.
    */
   isOfOtherAddress?: boolean
-  /** The server refused the email while it was sent: its recipient is FAILED, and not counted as `bounced`. */
+  /** The server refused the email while it was sent: its recipient is FAILED. */
   isRefusal?: boolean
 }
 
