@@ -1,7 +1,9 @@
 /** The example `examples/many-clients`: clients of one installation, each under a name of its own. */
+import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -39,7 +41,7 @@ const run = (script: string) =>
     env: { ...stack.env, DATA_DIR: folder, CLIENTS: join(folder, 'clients.json') },
   })
 
-test('a client gets from nothing to a signed newsletter, and is suspended for bounces', async () => {
+test('a client gets from nothing to a signed newsletter, and is named for bounces', async () => {
   const { api, inbox, database } = stack
   const printed = await run('set-up')
   expect(await run('set-up')).toBe(printed)
@@ -72,8 +74,19 @@ test('a client gets from nothing to a signed newsletter, and is suspended for bo
   expect(await judgeMails([mail], dns)).toMatchObject([{ dkim: 'pass', dmarc: 'pass', domain: 'engines.example' }])
 
   expect(await run('watch')).toBe('')
+  await database.pool.query('update campaign_batches set sent = 600, complained = 1')
+  expect(await run('watch')).toBe('')
   await database.pool.query('update campaign_batches set sent = 1000, bounced = 80')
-  expect(await run('watch')).toBe('Analytical Engines: suspended, 8.00 % bounced, 0.00 % spam\n')
-  expect((await api.call('POST', '/contacts', { key, body: { email: 'a@example.com' } })).status).toBe(403)
+  const command = `rapport workspace suspend ${workspaceId}`
+  expect(await run('watch')).toBe(`Analytical Engines: 8.00 % bounced, 0.10 % spam\n  ${command}\n`)
+  const createContact = async () => {
+    const response = await api.call('POST', '/contacts', { key, body: { email: `${Date.now()}@example.com` } })
+    return response.status
+  }
+  expect(await createContact()).toBe(201)
+  await promisify(execFile)('bash', ['-c', command], {
+    env: { ...stack.env, PATH: `${root}/bin:${process.env['PATH']}` },
+  })
+  expect(await createContact()).toBe(403)
   expect(await run('watch')).toBe('')
 })

@@ -1,6 +1,6 @@
 /**
- * Suspends each workspace with a campaign that bounces or is reported as spam too often: receivers would refuse the emails of
- * all clients. Run it every hour.
+ * Names each client with a campaign that bounces or is reported as spam too often: receivers would refuse the emails of all.
+ * The person who operates Rapport decides.
  */
 import { rapport } from './rapport-command.ts'
 
@@ -18,6 +18,6 @@ const { data } = rapport('workspace', 'list', '--sort', 'worstHardBounceRate') a
 for (const { id, name, suspendedAt, worstHardBounceRate, worstComplaintRate } of data) {
   const isBad = (worstHardBounceRate ?? 0) > 0.05 || (worstComplaintRate ?? 0) > 0.001
   if (!isBad || suspendedAt !== null) continue
-  rapport('workspace', 'suspend', id)
-  console.log(`${name}: suspended, ${percent(worstHardBounceRate)} bounced, ${percent(worstComplaintRate)} spam`)
+  console.log(`${name}: ${percent(worstHardBounceRate)} bounced, ${percent(worstComplaintRate)} spam`)
+  console.log(`  rapport workspace suspend ${id}`)
 }

@@ -21,9 +21,10 @@ interface Counts {
 }
 
 const maxComplaintRate = 0.001
-const minComplaints = 10
+/** Below these numbers, a few reports would be a high rate. */
+export const minComplaints = 10
 const maxHardRate = 0.05
-const minMailsForHardRate = 500
+export const minMailsForHardRate = 500
 const minRefused = 100
 const minRefusingDomains = 3
 

@@ -21,7 +21,8 @@ export const workspaceList = defineCommand({
     `Fields: ${sortFields.slice(0, 6).join(', ')},`,
     `${sortFields.slice(6).join(', ')}.`,
     'Lists all workspaces of the installation. Emails and rates are those of the last 30 days, "worst" of one campaign with',
-    '500 emails or more. "rapport workspace suspend" stops one. The command connects to the database directly.',
+    '500 emails or more, and of complaints with ten or more. "rapport workspace suspend" stops one. The command connects to',
+    'the database directly.',
   ].join('\n'),
   async run(cli, { sort, json }) {
     const figures = sortFigures(await withDatabase(cli, ({ db }) => listWorkspaceFigures(db)), sort)

@@ -41,15 +41,15 @@ test('shows the highest rates of a workspace, and of a domain over all workspace
   expect(await readRates()).toEqual(none)
   await sendTestCampaign('small.example', { sent: 499, bounced: 499, complained: 499 })
   expect(await readRates()).toEqual(none)
-  await sendTestCampaign('good.example', { sent: 1_000, bounced: 10, complained: 1 })
+  await sendTestCampaign('good.example', { sent: 1_000, bounced: 10, complained: 9 })
   await sendTestCampaign('bad.example', { sent: 1_000, bounced: 80, complained: 0 })
-  await sendTestCampaign('bad.example', { sent: 1_000, bounced: 0, complained: 4 })
+  await sendTestCampaign('bad.example', { sent: 1_000, bounced: 0, complained: 10 })
   expect(await readRates()).toEqual({
     ...none,
     'workspace bounced': 0.08,
-    'workspace complained': 0.004,
+    'workspace complained': 0.01,
     'domain bounced': 0.04,
-    'domain complained': 0.002,
+    'domain complained': 0.005,
   })
   await database.db.execute(sql`update campaigns set sent_at = now() - interval '8 days'`)
   expect(await readRates()).toEqual(none)
@@ -59,8 +59,8 @@ test('shows the highest rates of the emails of a template, each by itself', asyn
   const ctx = await createTestCtx(database.db)
   for (const [mails, bounced, complained] of [
     [499, 499, 499],
-    [500, 5, 1],
-    [1_000, 1, 4],
+    [500, 5, 9],
+    [1_000, 1, 10],
   ] as const) {
     const { id } = await createTestTemplate(ctx)
     await database.db.execute(sql`
@@ -69,7 +69,7 @@ test('shows the highest rates of the emails of a template, each by itself', asyn
         case when n <= ${bounced}::int then 'HARD' end, case when n <= ${complained}::int then now() end
       from generate_series(1, ${mails}::int) n`)
   }
-  expect(await readRates()).toEqual({ ...none, 'template bounced': 0.01, 'template complained': 0.004 })
+  expect(await readRates()).toEqual({ ...none, 'template bounced': 0.01, 'template complained': 0.01 })
   await database.db.execute(sql`update emails set created_at = now() - interval '8 days'`)
   expect(await readRates()).toEqual(none)
 })

@@ -6,17 +6,11 @@ import { campaignBatches, campaigns, emails, templates, workspaces } from '../..
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { createGauge } from '../../runtime/metrics.ts'
 import { cacheResult } from './work-metrics.ts'
-import { minMailsOfRate } from './workspace-figures.ts'
+import { findRate, type Sent } from './workspace-figures.ts'
 
 const kinds = ['bounced', 'complained'] as const
 
-interface Sender {
-  mails: number
-  bounced: number
-  complained: number
-}
-
-interface CampaignSender extends Sender {
+interface CampaignSender extends Sent {
   workspace: WorkspaceId
   name: string
   /** The domain of the sender. Empty for MAIL_FROM. */
@@ -44,7 +38,7 @@ export function registerMailRateMetrics(registry: Registry, db: Db): void {
       Object.entries(await read()).flatMap(([by, groups]) =>
         kinds.map((kind) => ({
           labels: { by, kind },
-          value: Math.max(0, ...groups.map((one) => findRate(one, kind))),
+          value: Math.max(0, ...groups.map((one) => findRateOf(one, kind))),
         })),
       ),
   })
@@ -64,16 +58,15 @@ const namedWorkspaces = 20
 function listWorst(groups: readonly CampaignSender[][], kind: (typeof kinds)[number]) {
   const samples = groups.flatMap((senders) => {
     const { workspace = '', name = '' } = senders[0] ?? {}
-    return { labels: { workspace, name, kind }, value: findRate(senders, kind) }
+    return { labels: { workspace, name, kind }, value: findRateOf(senders, kind) }
   })
   const rated = samples.filter(({ value }) => value > 0)
   return rated.toSorted((one, other) => other.value - one.value).slice(0, namedWorkspaces)
 }
 
-function findRate(senders: readonly Sender[], kind: (typeof kinds)[number]): number {
-  const sum = (count: (sender: Sender) => number) => senders.reduce((total, sender) => total + count(sender), 0)
-  const mails = sum((sender) => sender.mails)
-  return mails < minMailsOfRate ? 0 : sum((sender) => sender[kind]) / mails
+function findRateOf(senders: readonly Sent[], kind: (typeof kinds)[number]): number {
+  const sum = (field: keyof Sent) => senders.reduce((total, sender) => total + sender[field], 0)
+  return findRate({ mails: sum('mails'), bounced: sum('bounced'), complained: sum('complained') }, kind) ?? 0
 }
 
 const domain = sql<string>`lower(split_part(coalesce(${campaigns.fromEmail}, ${workspaces.fromEmail}, ''), '@', 2) collate "C")`
@@ -101,7 +94,7 @@ async function listSenders(db: Db): Promise<CampaignSender[]> {
 }
 
 /** By template: those of which at least one email was accepted in the last seven days. */
-async function listTemplateSenders(db: Db): Promise<Sender[]> {
+async function listTemplateSenders(db: Db): Promise<Sent[]> {
   return await db
     .select({
       mails: sql<number>`count(*) filter (where ${emails.status} in ('SENT', 'FAILED', 'INTERRUPTED'))::int`,

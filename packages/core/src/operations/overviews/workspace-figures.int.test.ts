@@ -89,15 +89,16 @@ test('rates stay right when people are merged or erased, and in a restored backu
   expect(await readFigures()).toMatchObject({ ...rates, contacts: 2 })
 })
 
-test('the worst campaign is one with 500 emails or more in 30 days', async () => {
+test('the worst campaign is one with 500 emails or more in 30 days, by complaints one with ten', async () => {
   await createSent(ctx, { sent: 499, bounced: 499, complained: 499 })
   const bounced = await createSent(ctx, { sent: 500, bounced: 50 })
-  const reported = await createSent(ctx, { sent: 1_000, bounced: 10, complained: 2 })
+  await createSent(ctx, { sent: 600, complained: 9 })
+  const reported = await createSent(ctx, { sent: 1_000, bounced: 10, complained: 10 })
   expect(await readFigures()).toMatchObject({
-    mails: 1_999,
+    mails: 2_599,
     worstHardBounceRate: 0.1,
     worstHardBounceCampaignId: bounced,
-    worstComplaintRate: 0.002,
+    worstComplaintRate: 0.01,
     worstComplaintCampaignId: reported,
   })
   await database.db.execute(sql`update campaigns set sent_at = now() - interval '31 days'`)

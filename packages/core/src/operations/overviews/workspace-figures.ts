@@ -1,5 +1,6 @@
 /** What an operator compares of all workspaces: their size, what they send, and what waits or fails. */
 import { and, asc, count, eq, isNull, max, sql } from 'drizzle-orm'
+import { minComplaints, minMailsForHardRate } from '../../campaigns/find-rate-problem.ts'
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, contacts, deliveries, emails, work, workspaces } from '../../db/schema/index.ts'
 import type { CampaignId, WorkspaceId } from '../../kernel/ids.ts'
@@ -16,7 +17,7 @@ export interface WorkspaceFigures extends Pick<Workspace, 'id' | 'name' | 'suspe
   hardBounceRate: number | null
   /** The share of `mails` that was reported as spam. Null without mails. */
   complaintRate: number | null
-  /** The highest rate of a campaign with 500 mails or more in these 30 days. Null without one. */
+  /** The highest rate of a campaign in these 30 days, see `findRate`. Null without one. */
   worstHardBounceRate: number | null
   worstHardBounceCampaignId: CampaignId | null
   worstComplaintRate: number | null
@@ -28,9 +29,6 @@ export interface WorkspaceFigures extends Pick<Workspace, 'id' | 'name' | 'suspe
   /** When a campaign was last sent, or an email to one person ended. */
   lastSentAt: Timestamp | null
 }
-
-/** Below this number, a single report would be a high rate. */
-export const minMailsOfRate = 500
 
 /**
  * Lists all workspaces of the installation with their figures, oldest first. What campaigns sent is read from the counters
@@ -59,9 +57,9 @@ export async function listWorkspaceFigures(db: Db): Promise<WorkspaceFigures[]> 
       mails,
       hardBounceRate: mails > 0 ? sum(all, 'bounced') / mails : null,
       complaintRate: mails > 0 ? sum(all, 'complained') / mails : null,
-      worstHardBounceRate: bouncing ? bouncing.bounced / bouncing.mails : null,
+      worstHardBounceRate: bouncing?.rate ?? null,
       worstHardBounceCampaignId: bouncing?.campaignId ?? null,
-      worstComplaintRate: reported ? reported.complained / reported.mails : null,
+      worstComplaintRate: reported?.rate ?? null,
       worstComplaintCampaignId: reported?.campaignId ?? null,
       failingWebhooks: failing.get(id) ?? 0,
       pendingWork: (waiting.get(id) ?? 0) + (pending.get(id) ?? 0),
@@ -96,7 +94,7 @@ export function sortFigures(figures: readonly WorkspaceFigures[], by: SortField)
   })
 }
 
-interface Sent {
+export interface Sent {
   mails: number
   bounced: number
   complained: number
@@ -104,9 +102,18 @@ interface Sent {
 
 const sum = (rows: readonly Sent[], field: keyof Sent) => rows.reduce((total, row) => total + row[field], 0)
 
-function findWorst<Row extends Sent>(rows: readonly Row[], kind: 'bounced' | 'complained'): Row | undefined {
-  const rated = rows.filter(({ mails }) => mails >= minMailsOfRate)
-  return rated.toSorted((one, other) => other[kind] / other.mails - one[kind] / one.mails)[0]
+/** Undefined below 500 mails, and of complaints below ten: a few reports would be a high rate. */
+export function findRate(sent: Sent, kind: 'bounced' | 'complained'): number | undefined {
+  const isRated = sent.mails >= minMailsForHardRate && (kind === 'bounced' || sent.complained >= minComplaints)
+  return isRated ? sent[kind] / sent.mails : undefined
+}
+
+function findWorst(rows: readonly (Sent & { campaignId: CampaignId })[], kind: 'bounced' | 'complained') {
+  const rated = rows.flatMap((row) => {
+    const rate = findRate(row, kind)
+    return rate === undefined ? [] : { campaignId: row.campaignId, rate }
+  })
+  return rated.toSorted((one, other) => other.rate - one.rate)[0]
 }
 
 const latest = (one: Timestamp | null, other: Timestamp | null) =>
