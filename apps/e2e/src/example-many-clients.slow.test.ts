@@ -13,6 +13,8 @@ import { judgeMails } from './sending-domain.ts'
 import { type Stack, startStack, timeoutMs } from './stack.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
+const listed = JSON.parse(readFileSync(join(root, 'examples/many-clients/clients.json'), 'utf8')) as object[]
+const saveClients = (clients: object[]) => writeFileSync(join(folder, 'clients.json'), JSON.stringify(clients))
 let stack: Stack
 let folder: string
 let dns: Awaited<ReturnType<typeof startNameServer>>
@@ -25,8 +27,7 @@ beforeAll(async () => {
     DNS_SERVER: dns.address,
   })
   folder = mkdtempSync(join(tmpdir(), 'rapport-clients-'))
-  const [first] = JSON.parse(readFileSync(join(root, 'examples/many-clients/clients.json'), 'utf8')) as object[]
-  writeFileSync(join(folder, 'clients.json'), JSON.stringify([first]))
+  saveClients(listed.slice(0, 1))
 })
 afterAll(async () => {
   await stack.close()
@@ -78,15 +79,26 @@ test('a client gets from nothing to a signed newsletter, and is named for bounce
   expect(await run('watch')).toBe('')
   await database.pool.query('update campaign_batches set sent = 1000, bounced = 80')
   const command = `rapport workspace suspend ${workspaceId}`
-  expect(await run('watch')).toBe(`Analytical Engines: 8.00 % bounced, 0.10 % spam\n  ${command}\n`)
+  expect(await run('watch')).toBe(`Analytical Engines: 8.00 % bounced, 0.00 % spam\n  ${command}\n`)
   const createContact = async () => {
     const response = await api.call('POST', '/contacts', { key, body: { email: `${Date.now()}@example.com` } })
     return response.status
   }
   expect(await createContact()).toBe(201)
   await promisify(execFile)('bash', ['-c', command], {
-    env: { ...stack.env, PATH: `${root}/bin:${process.env['PATH']}` },
+    env: { ...stack.env, PATH: `${root}/bin:/usr/local/bin:/usr/bin:/bin` },
   })
   expect(await createContact()).toBe(403)
   expect(await run('watch')).toBe('')
+})
+
+test('a suspended client is named, and keeps no other from its set-up', async () => {
+  await stack.database.pool.query('update workspaces set suspended_at = now()')
+  const [engines, looms] = listed
+  saveClients([{ ...engines, host: 'mail.engines.example' }, looms ?? {}])
+  const failure = /code 1:[^]*\nlooms: wsp_\w+\n {2}[^]*\nengines: PermissionError: .*suspended/
+  await expect(run('set-up')).rejects.toThrow(failure)
+  await expect(run('check')).rejects.toThrow(/code 1:[^]*looms: looms\.example is [^]*\nengines: PermissionError/)
+  await stack.database.pool.query('update workspaces set suspended_at = null')
+  expect(await run('set-up')).toMatch(/^ {2}mail\.engines\.example {2}CNAME /m)
 })

@@ -1,18 +1,13 @@
 /** Checks the DNS records of each client. A client whose domain is verified sends from it. */
-import type { Rapport } from '@rapport/sdk'
-import { type Client, clients, connect } from './clients.ts'
+import { connect, forEachClient } from './clients.ts'
 
-async function check(api: Rapport, { id: client, name: fromName }: Client): Promise<void> {
+await forEachClient(async (client) => {
+  const api = connect(client)
+  if (!api) throw new Error('Run set-up first')
   for await (const { id, name } of api.domains.list()) {
     const { status, records } = await api.domains.verify(id)
-    console.log(`${client}: ${name} is ${status}`)
+    console.log(`${client.id}: ${name} is ${status}`)
     for (const { problem } of records.filter(({ problem }) => problem)) console.log(`  ${problem}`)
-    if (status === 'VERIFIED') await api.workspace.update({ fromName, fromEmail: `news@${name}` })
+    if (status === 'VERIFIED') await api.workspace.update({ fromName: client.name, fromEmail: `news@${name}` })
   }
-}
-
-for (const client of clients) {
-  const api = connect(client)
-  if (!api) throw new Error(`${client.id}: run set-up first`)
-  await check(api, client)
-}
+})

@@ -17,7 +17,16 @@ export interface Client {
 const { RAPPORT_API_URL: baseUrl = 'http://localhost:3000', DATA_DIR: folder = 'data' } = process.env
 const { CLIENTS: list = 'clients.json' } = process.env
 
-export const clients = JSON.parse(readFileSync(list, 'utf8')) as Client[]
+const clients = JSON.parse(readFileSync(list, 'utf8')) as Client[]
+
+/** Does the same for each client. One that fails is named, and keeps none of the others from it. */
+export async function forEachClient(work: (client: Client) => Promise<void>): Promise<void> {
+  for (const client of clients)
+    await work(client).catch((error: unknown) => {
+      console.error(`${client.id}: ${String(error)}`)
+      process.exitCode = 1
+    })
+}
 
 const fileOf = ({ id }: Client) => join(folder, `${id}.key`)
 

@@ -1,9 +1,9 @@
 /**
- * Creates what each client of the list lacks: the workspace, its limit, its API key and its domain. It can be stopped and run
- * again at any moment, also with more clients. Prints the DNS records to publish.
+ * Creates what each client of the list lacks: the workspace, its limit, its API key, its domain and its host. It can be stopped
+ * and run again at any moment, also with more clients or another host. Prints the DNS records to publish.
  */
-import { ConflictError, type Rapport } from '@rapport/sdk'
-import { type Client, clients, connect, saveKey } from './clients.ts'
+import type { Domain, Rapport } from '@rapport/sdk'
+import { type Client, connect, forEachClient, saveKey } from './clients.ts'
 import { rapport } from './rapport-command.ts'
 
 function createWorkspace({ id, name, ownerEmail, contacts }: Client): string {
@@ -18,20 +18,18 @@ function createKey(client: Client, workspaceId: string): void {
   saveKey(client, (created as { key: string }).key)
 }
 
-async function addDomain(api: Rapport, { domain: name, host }: Client) {
-  const domain = await api.domains.create({ name, host }).catch(async (error: unknown) => {
-    if (!(error instanceof ConflictError)) throw error
-    for await (const known of api.domains.list()) if (known.name === name) return known
-    throw error
-  })
-  return domain.records
+async function ensureDomain(api: Rapport, { domain: name, host }: Client): Promise<Domain> {
+  for await (const known of api.domains.list())
+    if (known.name === name) return known.host === host ? known : await api.domains.update(known.id, { host })
+  return await api.domains.create({ name, host })
 }
 
-for (const client of clients) {
+await forEachClient(async (client) => {
   const workspaceId = createWorkspace(client)
   if (!connect(client)) createKey(client, workspaceId)
   const api = connect(client)
-  if (!api) throw new Error(`${client.id}: has no key`)
+  if (!api) throw new Error('There is no key')
   console.log(`${client.id}: ${workspaceId}`)
-  for (const { type, name, value } of await addDomain(api, client)) console.log(`  ${name}  ${type}  ${value}`)
-}
+  const { records } = await ensureDomain(api, client)
+  for (const { type, name, value } of records) console.log(`  ${name}  ${type}  ${value}`)
+})
