@@ -19,7 +19,7 @@ export interface ReportedMail {
   mailId?: MailId
   /** The recipient, or the contact that it was merged into, with its present address. */
   contact?: CurrentContact
-  /** The recipient was deleted since: nothing but the suppression of the address is recorded. */
+  /** The recipient was deleted since: no event is emitted, and nothing is recorded of the person but a suppression. */
   isErased: boolean
 }
 

@@ -40,23 +40,23 @@ export async function reportMailEvents(ctx: Ctx, reports: readonly MailReport[])
 
 /**
  * Records reports about known emails, in a transaction of `inRounds`. The number of statements does not depend on that of
- * the reports: a message of a provider has thousands. Of a deleted contact, only the suppression is recorded.
+ * the reports: a message of a provider has thousands. Of a deleted contact, the suppression and the
+ * statistics are recorded, and no event names it.
  */
 export async function recordReports(ctx: Ctx, reported: readonly Reported[]): Promise<void> {
   const areNew = await addNewReports(ctx, reported)
   const [added, repeated] = [reported.filter((_, at) => areNew[at]), reported.filter((_, at) => !areNew[at])]
   const saying = [...added, ...(await listSaidAgain(ctx, repeated))]
   const findContact = await lockContactsOf(ctx, saying)
-  const counted = added.filter(({ mail }) => !mail.isErased)
-  const addressed = counted.map((one) => ({ ...one, contact: findContact(one.mail) }))
+  const ofPeople = added.filter(({ mail }) => !mail.isErased)
+  const addressed = ofPeople.map((one) => ({ ...one, contact: findContact(one.mail) }))
   const undeliverable = await countSoftBounces(ctx, addressed)
   const bounced = undeliverable.map((email) => ({ email, reason: 'BOUNCED' }) as const)
   await suppressAddresses(ctx, [...saying.flatMap(toStatements), ...bounced])
   await touchLockedContacts(ctx, [...new Set(addressed.flatMap(({ contact }) => contact?.id ?? []))])
   // Also what is said again: a retry has cleared a refusal, and anything else is recorded once.
-  const known = saying.filter(({ mail }) => !mail.isErased)
-  await recordOnRecipients(ctx, known)
-  await recordOnEmails(ctx, known)
+  await recordOnRecipients(ctx, saying)
+  await recordOnEmails(ctx, saying)
   await emitReports(ctx, addressed)
 }
 

@@ -6,6 +6,7 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
+  listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sql } from 'drizzle-orm'
@@ -66,18 +67,20 @@ test('a new workspace has zeros, and no rate', async () => {
   })
 })
 
+/** A report about a recipient of the campaign. */
+async function report(campaign: string, type: 'BOUNCE' | 'COMPLAINT', of: { id: string; email: string }) {
+  const messageId = `<${campaign}.${of.id}@example.com>`
+  await reportMailEvent(ctx, toMailReport(MailEventInput.parse({ type, email: of.email, permanent: true, messageId })))
+}
+
 test('rates stay right when people are merged or erased, and in a restored backup', async () => {
   const { id, batches } = await startTestCampaign(ctx, 4)
   const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
   const { recipients } = await sendTestBatch(ctx, batch)
   const [first, second, third, last] = recipients
   if (!first || !second || !third || !last) throw new Error('no recipients')
-  const report = (type: 'BOUNCE' | 'COMPLAINT', { id: contactId, email }: { id: string; email: string }) => {
-    const input = MailEventInput.parse({ type, email, permanent: true, messageId: `<${id}.${contactId}@example.com>` })
-    return reportMailEvent(ctx, { ...toMailReport(input), isEmailProven: true })
-  }
-  await report('BOUNCE', first)
-  await report('COMPLAINT', second)
+  await report(id, 'BOUNCE', first)
+  await report(id, 'COMPLAINT', second)
   const rates = { mails: 4, hardBounceRate: 0.25, complaintRate: 0.25 }
   expect(await readFigures()).toMatchObject({ ...rates, contacts: 4 })
   await deleteContact(ctx, first.id)
@@ -89,7 +92,21 @@ test('rates stay right when people are merged or erased, and in a restored backu
   expect(await readFigures()).toMatchObject({ ...rates, contacts: 2 })
 })
 
-test('the worst campaign is one with 500 emails or more in 30 days, by complaints one with ten', async () => {
+test('bounces and complaints of deleted contacts count, and emit no event', async () => {
+  const { id, batches } = await startTestCampaign(ctx, 4)
+  const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
+  const { recipients } = await sendTestBatch(ctx, batch)
+  const [first, second] = recipients
+  if (!first || !second) throw new Error('no recipients')
+  for (const one of [first, second]) await deleteContact(ctx, one.id)
+  const before = await listEventTypes(ctx)
+  await report(id, 'BOUNCE', first)
+  await report(id, 'COMPLAINT', second)
+  expect(await readFigures()).toMatchObject({ mails: 4, hardBounceRate: 0.25, complaintRate: 0.25, contacts: 2 })
+  expect(await listEventTypes(ctx)).toEqual(before)
+})
+
+test('the worst campaign of 30 days has 500 emails or more, of complaints ten', async () => {
   await createSent(ctx, { sent: 499, bounced: 499, complained: 499 })
   const bounced = await createSent(ctx, { sent: 500, bounced: 50 })
   await createSent(ctx, { sent: 600, complained: 9 })
