@@ -142,7 +142,10 @@ test('counts emails to one person, failing webhooks and waiting work of each wor
   expect(figures).toMatchObject({ mails: 1, hardBounceRate: 1, failingWebhooks: 1 })
   expect(figures.pendingWork).toBeGreaterThanOrEqual(2)
   expect(figures.lastSentAt).not.toBeNull()
-  expect(await readFigures(other)).toMatchObject({ mails: 0, failingWebhooks: 0, pendingWork: 0, contacts: 0 })
+  const none = { mails: 0, failingWebhooks: 0, pendingWork: 0, contacts: 0, lastSentAt: null }
+  expect(await readFigures(other)).toMatchObject(none)
+  await database.db.execute(sql`update emails set created_at = now() - interval '31 days'`)
+  expect(await readFigures()).toMatchObject({ mails: 0, hardBounceRate: null, lastSentAt: null })
 })
 
 test('sorts by any figure, the highest first, and those without a value last', async () => {
