@@ -1,7 +1,7 @@
 /** Senders that were saved before another workspace verified their domain: nothing is sent from them. */
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { campaigns, domains, workspaces } from '../../db/schema/index.ts'
+import { campaigns, domains, templates, templateVersions, workspaces } from '../../db/schema/index.ts'
 import { isVerifiedByOther } from '../../domains/senders.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { mailDomain } from '../../mail/outgoing-mail.ts'
@@ -13,10 +13,14 @@ export interface SenderOfOther {
 
 const maxListed = 50
 
-/** Lists senders of workspaces, and of campaigns that can still be sent, at most 50. */
+/** Lists senders of workspaces, templates, and campaigns that can still be sent, at most 50. */
 export async function listSendersOfOthers(db: Db): Promise<SenderOfOther[]> {
   const verified = new Set((await selectVerified(db)).map(({ name }) => name))
-  const senders = [...(await selectSendersOfWorkspaces(db)), ...(await selectSendersOfCampaigns(db))]
+  const senders = [
+    ...(await selectSendersOfWorkspaces(db)),
+    ...(await selectSendersOfCampaigns(db)),
+    ...(await selectSendersOfTemplates(db)),
+  ]
   const found = new Map<string, SenderOfOther>()
   for (const { workspaceId, fromEmail } of senders) {
     const domain = mailDomain(fromEmail ?? '').toLowerCase()
@@ -42,3 +46,17 @@ const selectSendersOfCampaigns = (db: Db) =>
     .selectDistinct({ workspaceId: campaigns.workspaceId, fromEmail: campaigns.fromEmail })
     .from(campaigns)
     .where(and(isNotNull(campaigns.fromEmail), inArray(campaigns.status, ['DRAFT', 'SENDING', 'PAUSED'])))
+
+const selectSendersOfTemplates = (db: Db) =>
+  db
+    .selectDistinct({ workspaceId: templateVersions.workspaceId, fromEmail: templateVersions.fromEmail })
+    .from(templates)
+    .innerJoin(
+      templateVersions,
+      and(
+        eq(templateVersions.workspaceId, templates.workspaceId),
+        eq(templateVersions.templateId, templates.id),
+        eq(templateVersions.version, templates.version),
+      ),
+    )
+    .where(isNotNull(templateVersions.fromEmail))
