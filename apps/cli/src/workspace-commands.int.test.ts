@@ -6,6 +6,7 @@ import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
 import { setSenderDomains } from '@rapport/core/domains/set-sender-domains.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
+import { acceptInvite } from '@rapport/core/team/invites.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import {
   createTestContact,
@@ -113,6 +114,20 @@ test('workspace invite emails an invite, which the audit log records', async () 
   ])
   expect((await run(...words)).stdout).toBe(stdout)
   await expect(run(...words.slice(0, -1), 'ADMIN')).rejects.toThrow('This address already has an invite')
+})
+
+test('workspace invite of a member with this role says so, and with another role fails', async () => {
+  const ctx = await createOwnedWorkspace('invited@example.com')
+  const words = ['workspace', 'invite', ctx.workspaceId, '--email', 'joan@example.com', '--role', 'ADMIN']
+  await run(...words)
+  const token = await readMailedToken(ctx, 'joan@example.com')
+  await acceptInvite(ctx, { token, password: 'correct horse battery', name: 'Joan' })
+  expect(await run(...words)).toMatchObject({
+    stdout: '',
+    stderr: expect.stringContaining('joan@example.com is a member'),
+  })
+  expect(await runForJson(database.url, words)).toBeNull()
+  await expect(run(...words.slice(0, -1), 'OWNER')).rejects.toThrow('This address already belongs to a member')
 })
 
 test.each([
