@@ -1,4 +1,4 @@
-import { and, type AnyColumn, count, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, type AnyColumn, count, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import { notFound } from '../kernel/errors.ts'
@@ -63,3 +63,12 @@ async function countBounces(ctx: Ctx, id: CampaignId): Promise<CampaignStats['bo
   const countOf = (kind: BounceClass) => rows.find((row) => row.bounceClass === kind)?.count ?? 0
   return { HARD: countOf('HARD'), SOFT: countOf('SOFT'), MESSAGE: countOf('MESSAGE'), POLICY: countOf('POLICY') }
 }
+
+/**
+ * Whether a campaign mailed after a moment: it can go on for long after its start, paused and retried. One that is paused or
+ * canceled stopped when it was changed.
+ */
+export const hasMailedSince = (
+  moment: SQL,
+): SQL => sql`${campaigns.sentAt} is not null and (${campaigns.status} = 'SENDING'
+  or coalesce(${campaigns.completedAt}, ${campaigns.updatedAt}) > ${moment})`

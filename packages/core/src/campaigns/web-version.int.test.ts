@@ -27,7 +27,7 @@ async function createSent(input: Partial<CampaignInput>, { daysAgo = 0 } = {}) {
   const sentAt = sql`now() - make_interval(days => ${daysAgo}, secs => 60)`
   await ctx.db
     .update(campaigns)
-    .set({ status: 'SENT', sentAt })
+    .set({ status: 'SENT', sentAt, completedAt: sentAt })
     .where(byId(campaigns, ctx, id))
   return id
 }
@@ -94,12 +94,19 @@ test('the link is in the mail, as it is, and empty with webVersion: false', asyn
   expect(without.text).not.toContain('yes')
 })
 
-test('there is a page from the sending on, for 90 days', async () => {
+test('there is a page from the sending on, until 90 days after the last email', async () => {
   const notFound = { code: 'not_found' }
   const { id: draft } = await createTestCampaign(ctx, { html: '<p>Hi</p>' })
   await expect(open(draft)).rejects.toMatchObject(notFound)
   expect((await open(await createSent({ html: '<p>Hi</p>' }, { daysAgo: 89 }))).html).toBe('<p>Hi</p>')
-  await expect(open(await createSent({ html: '<p>Hi</p>' }, { daysAgo: 90 }))).rejects.toMatchObject(notFound)
+  const old = await createSent({ html: '<p>Hi</p>' }, { daysAgo: 90 })
+  await expect(open(old)).rejects.toMatchObject(notFound)
+  // A retry mails again, with the same link.
+  await ctx.db
+    .update(campaigns)
+    .set({ status: 'SENDING', completedAt: null })
+    .where(byId(campaigns, ctx, old))
+  expect((await open(old)).html).toBe('<p>Hi</p>')
   await expect(open(await createSent({ webVersion: false }))).rejects.toMatchObject(notFound)
   await expect(open(await createSent({ subject: '{{ contact.firstName }}' }))).rejects.toMatchObject(notFound)
 })

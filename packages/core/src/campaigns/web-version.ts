@@ -1,5 +1,5 @@
 /** The email of a campaign as a page, the same for everybody: what is of a person is left out. */
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { Parser } from 'htmlparser2'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import { signPayload, verifyPayload } from '../kernel/crypto.ts'
@@ -9,6 +9,7 @@ import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from '../request/context.ts'
 import { workspaceSuspended } from '../request/suspended-workspace.ts'
 import { textPropertyNames } from '../contacts/contact-properties.ts'
+import { hasMailedSince } from './campaign-stats.ts'
 import { renderPreview } from './templates/rendering.ts'
 
 export interface WebVersion {
@@ -43,7 +44,7 @@ export function openWebVersion(base: BaseCtx, token: string): WebVersionLink {
 }
 
 /**
- * Renders the page. Throws `not_found` before the campaign is sent, 90 days after that, with `webVersion: false`, and if it
+ * Renders the page. Throws `not_found` before the campaign is sent, 90 days after its last email, with `webVersion: false`, and if it
  * cannot be rendered without a person.
  */
 export async function renderWebVersion(
@@ -84,8 +85,7 @@ async function findShown(ctx: Ctx, campaignId: CampaignId) {
         eq(campaigns.workspaceId, ctx.workspaceId),
         eq(campaigns.id, campaignId),
         campaigns.webVersion,
-        isNotNull(campaigns.sentAt),
-        sql`${campaigns.sentAt} > now() - make_interval(days => ${lifetimeDays})`,
+        hasMailedSince(sql`now() - make_interval(days => ${lifetimeDays})`),
         isNull(workspaces.deletedAt),
       ),
     )

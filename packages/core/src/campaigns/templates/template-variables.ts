@@ -111,7 +111,7 @@ export const templateVariables: readonly TemplateVariable[] = [
     name: 'webVersionUrl',
     type: 'TEXT',
     description:
-      'The link to the email as a page, for 90 days: the same for all recipients, without what is of a person. Empty with `webVersion: false`.',
+      'The link to the email as a page, until 90 days after the last email: the same for all recipients, without what is of a person. Empty with `webVersion: false`.',
     exampleValue: 'https://crm.example.com/public/campaigns/cmp_01kag7m3v9e8fs2t4w6x8y0z1b/web?token=…',
   },
   {

@@ -37,7 +37,7 @@ async function readRates() {
 const kinds = ['workspace', 'domain', 'template'].flatMap((by) => [`${by} bounced`, `${by} complained`])
 const none = Object.fromEntries(kinds.map((kind) => [kind, 0]))
 
-test('shows the highest rates of a workspace, and of a domain over all workspaces', async () => {
+test('shows the highest rates of workspaces and domains, until 7 days after the end', async () => {
   expect(await readRates()).toEqual(none)
   await sendTestCampaign('small.example', { sent: 499, bounced: 499, complained: 499 })
   expect(await readRates()).toEqual(none)
@@ -51,7 +51,13 @@ test('shows the highest rates of a workspace, and of a domain over all workspace
     'domain bounced': 0.04,
     'domain complained': 0.005,
   })
-  await database.db.execute(sql`update campaigns set sent_at = now() - interval '8 days'`)
+  const weekAgo = sql`now() - interval '8 days'`
+  await database.db.execute(sql`update campaigns set sent_at = ${weekAgo}`)
+  expect(await readRates()).toMatchObject({ 'workspace bounced': 0.08 })
+  await database.db.execute(sql`update workspaces set suspended_at = ${weekAgo}`)
+  expect(await readRates()).toEqual(none)
+  await database.db.execute(sql`update workspaces set suspended_at = null`)
+  await database.db.execute(sql`update campaigns set status = 'PAUSED', updated_at = ${weekAgo}`)
   expect(await readRates()).toEqual(none)
 })
 

@@ -1,6 +1,7 @@
 /** How many emails of a workspace, or from a domain, bounce or are reported as spam. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
+import { hasMailedSince } from '../../campaigns/campaign-stats.ts'
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, emails, templates, workspaces } from '../../db/schema/index.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
@@ -71,6 +72,10 @@ function findRateOf(senders: readonly Sent[], kind: (typeof kinds)[number]): num
 
 const domain = sql<string>`lower(split_part(coalesce(${campaigns.fromEmail}, ${workspaces.fromEmail}, ''), '@', 2) collate "C")`
 
+const weekAgo = sql`now() - interval '7 days'`
+/** A campaign of a suspended workspace stays SENDING. */
+const isActive = sql`coalesce(${workspaces.suspendedAt}, now()) > ${weekAgo}`
+
 /** The counters of the batches are few compared with the recipients. */
 async function listSenders(db: Db): Promise<CampaignSender[]> {
   const { sent, failed, bounced, complained } = campaignBatches
@@ -89,7 +94,7 @@ async function listSenders(db: Db): Promise<CampaignSender[]> {
       campaignBatches,
       and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
     )
-    .where(and(sql`${campaigns.sentAt} > now() - interval '7 days'`, isNull(workspaces.deletedAt)))
+    .where(and(hasMailedSince(weekAgo), isActive, isNull(workspaces.deletedAt)))
     .groupBy(campaigns.workspaceId, workspaces.name, domain)
 }
 
@@ -103,6 +108,6 @@ async function listTemplateSenders(db: Db): Promise<Sent[]> {
     })
     .from(templates)
     .innerJoin(emails, and(eq(emails.workspaceId, templates.workspaceId), eq(emails.templateId, templates.id)))
-    .where(sql`${emails.createdAt} > now() - interval '7 days'`)
+    .where(sql`${emails.createdAt} > ${weekAgo}`)
     .groupBy(templates.workspaceId, templates.id)
 }

@@ -1,6 +1,7 @@
 /** What an operator compares of all workspaces: their size, what they send, and what waits or fails. */
 import { and, asc, count, eq, isNull, max, sql } from 'drizzle-orm'
 import { minComplaints, minMailsForHardRate } from '../../campaigns/find-rate-problem.ts'
+import { hasMailedSince } from '../../campaigns/campaign-stats.ts'
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, contacts, deliveries, emails, work, workspaces } from '../../db/schema/index.ts'
 import type { CampaignId, WorkspaceId } from '../../kernel/ids.ts'
@@ -176,7 +177,7 @@ async function listSentCampaigns(db: Db) {
       campaignBatches,
       and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
     )
-    .where(sql`${campaigns.sentAt} > ${monthAgo}`)
+    .where(hasMailedSince(monthAgo))
     .groupBy(campaigns.workspaceId, campaigns.id)
 }
 
