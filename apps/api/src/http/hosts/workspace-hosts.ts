@@ -25,16 +25,22 @@ interface Options {
 export const workspaceHosts = fp(
   async (app: FastifyInstance, { database, settings, ttlMs, timeoutMs }: Options) => {
     app.decorate('hosts', createHostDirectory({ db: database.db, settings, ttlMs, timeoutMs }))
-    app.addHook('onRequest', async (request) => {
-      const pagesHost = await app.hosts.find(request.host).catch((error: unknown) => {
+    app.addHook('onRequest', (request, _reply, done) => {
+      // Most requests: nothing to wait for.
+      if (app.hosts.isInstallation(request.host)) return done()
+      app.hosts.find(request.host).then(
+        (pagesHost) => {
+          if (pagesHost) request.baseCtx = { ...request.baseCtx, pagesHost }
+          done()
+        },
         // Probes and metrics work without the database.
-        if (request.routeOptions.config.rateLimit !== false) throw error
-      })
-      if (pagesHost) request.baseCtx = { ...request.baseCtx, pagesHost }
+        (error: Error) => done(request.routeOptions.config.rateLimit === false ? undefined : error),
+      )
     })
     // After the rate limits, and before the authentication.
-    app.addHook('preParsing', async ({ baseCtx, routeOptions }) => {
+    app.addHook('preParsing', ({ baseCtx, routeOptions }, _reply, payload, done) => {
       if (baseCtx.pagesHost && !isPublicPath(routeOptions.url ?? '')) throw notFound('Page')
+      done(null, payload)
     })
   },
   { name: 'workspace-hosts', dependencies: ['request-context'] },

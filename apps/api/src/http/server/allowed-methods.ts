@@ -34,20 +34,18 @@ export const allowedMethods = fp(
         ? `Route not found: use ${meant}, without the slash at the ${path.endsWith('/') ? 'end' : 'start'}`
         : 'Route not found'
     })
-    // `GET /contacts/` matches `/contacts/:id`, as if a contact without an id were missing. A change without an id was not meant
-    // for the path of the listing.
-    app.addHook('preValidation', async (request) => {
+    app.addHook('preValidation', (request, reply, done) => {
+      if (!request.routeOptions.url?.includes(':')) return done()
       const path = pathOf(request)
       const isRead = request.method === 'GET' || request.method === 'HEAD'
-      if (isRead && request.routeOptions.url?.includes(':') && path.endsWith('/'))
-        throw new AppError('not_found', app.describeMissingRoute(path))
-    })
-    // `GET /contacts/batch` matches `/contacts/:id`, although the path has a route of its own.
-    app.addHook('preValidation', async (request, reply) => {
-      const path = pathOf(request)
-      // A path may be a template itself, whose placeholder a client has not filled in.
-      if (request.routeOptions.url?.includes(':') && !path.includes(':') && methodsByRoute.has(path))
+      // `GET /contacts/` matches `/contacts/:id`, as if a contact without an id were missing. A change without an id was
+      // not meant for the path of the listing.
+      if (isRead && path.endsWith('/')) throw new AppError('not_found', app.describeMissingRoute(path))
+      // `GET /contacts/batch` matches `/contacts/:id`, although the path has a route of its own. A path may be a template
+      // itself, whose placeholder a client has not filled in.
+      if (!path.includes(':') && methodsByRoute.has(path))
         throw methodNotAllowed(request, reply, app.findAllowedMethods(path))
+      done()
     })
   },
   { name: 'allowed-methods' },
