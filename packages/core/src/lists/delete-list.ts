@@ -15,9 +15,9 @@ import { listColumns, toList } from './lists.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /**
- * Deletes a list and emits `list.deleted`. It is unavailable immediately, and the worker removes its subscriptions in
- * the background, without events. Throws `in_use` while a campaign to it is SENDING or PAUSED. Campaigns, forms and
- * events that refer to it remain.
+ * Deletes a list and emits `list.deleted`. It is unavailable immediately. In the background, without events, the worker
+ * gives up the confirmations that wait and removes the subscriptions. Throws `in_use` while a campaign to it is SENDING or
+ * PAUSED. Campaigns, forms and events that refer to it remain.
  */
 export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -36,7 +36,6 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isActive))
       .limit(1)
     if (campaign) throw conflict('in_use', 'A campaign to this list is SENDING or PAUSED')
-    await giveUpMailsOfList(ctx, id)
     await enqueue(ctx, 'CLEAR_LIST', id)
     await emit(ctx, listDeleted, toList(row))
     await audit(ctx, 'list.deleted', { subjectId: id })
@@ -52,6 +51,7 @@ const batchSize = 500
 export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
   const id = idOf('lst', uuid)
   return inTransaction(ctx, async (ctx) => {
+    if (await giveUpMailsOfList(ctx, id, batchSize)) return true
     const subscribers = await findSubscribers(ctx, id)
     if (subscribers.length > 0) {
       await removeSubscriptions(ctx, id, subscribers)

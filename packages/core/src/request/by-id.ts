@@ -46,7 +46,7 @@ export async function lockFirst(
 /** The condition for records of the workspace by their UUIDs. */
 export const isOneOf = (
   table: { workspaceId: AnyPgColumn; id: AnyPgColumn },
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'workspaceId'>,
   uuids: readonly string[],
 ): SQL | undefined =>
   and(eq(table.workspaceId, ctx.workspaceId), sql`${table.id} = any(${sql.param([...uuids])}::uuid[])`)

@@ -12,6 +12,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, text } from '../../db/statements/sql-types.ts'
 import { uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
 import { readQuotas } from '../../quotas/require-quota.ts'
+import { isOneOf } from '../../request/by-id.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { enqueueAll } from '../../work/enqueue.ts'
 import { publishRelease } from '../../work/publisher.ts'
@@ -22,6 +23,8 @@ import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
 
 /** As many as are published at once: further ones follow in the next transaction. */
 const batchSize = 100
+/** How many are given up in a transaction. */
+const maxGivenUp = 1_000
 
 export interface ReleasedMails {
   released: number
@@ -39,6 +42,11 @@ export function releaseVisitorMails(ctx: Ctx, { now = timestampNow() } = {}): Pr
     if (!(await isActive(ctx))) return total
     const quotas = await readQuotas(ctx)
     total.givenUp = await giveUpOldMails(ctx, now)
+    if (total.givenUp === maxGivenUp) {
+      // The oldest may have waited for too long too: they are given up first.
+      publishRelease(ctx.db, ctx.workspaceId)
+      return total
+    }
     for (const budget of mailBudgets) {
       const left = await readBudget(ctx, budget, { limit: quotas[budget.quota], now })
       const released = await releaseOldest(ctx, budget, { count: Math.min(left, batchSize), now })
@@ -57,7 +65,7 @@ async function isActive(ctx: Ctx): Promise<boolean> {
 }
 
 async function giveUpOldMails(ctx: Ctx, now: Timestamp): Promise<number> {
-  const old = await selectWaiting(ctx, lt(visitorMails.createdAt, getDayBefore(now)))
+  const old = await selectWaiting(ctx, lt(visitorMails.createdAt, getDayBefore(now))).limit(maxGivenUp)
   await endVisitorMails(ctx, old, { status: 'GIVEN_UP' })
   return old.length
 }
@@ -70,24 +78,23 @@ async function releaseOldest(
   if (count === 0) return 0
   const oldest = await selectWaiting(ctx, inArray(visitorMails.kind, [...budget.kinds])).limit(count)
   if (oldest.length === 0) return 0
-  const isOneOf = (ids: readonly (typeof oldest)[number]['id'][]) =>
-    and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, [...ids]))
-  const ids = oldest.map(({ id }) => id)
+  const uuids = oldest.map(({ id }) => uuidOf(id))
   // A mail that is not PENDING was sent by an attempt that was believed lost.
   const pending = await ctx.db
     .select({ id: mails.id })
     .from(mails)
-    .where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, ids), eq(mails.status, 'PENDING')))
+    .where(and(isOneOf(mails, ctx, uuids), eq(mails.status, 'PENDING')))
     .orderBy(mails.id)
     .for('update')
   const pendingIds = pending.map(({ id }) => id)
-  await ctx.db.update(visitorMails).set({ status: 'RELEASED' }).where(isOneOf(ids))
-  if (pendingIds.length > 0) {
-    await ctx.db
-      .update(visitorMails)
-      .set({ releases: sql`${visitorMails.releases} + 1`, releasedAt: now })
-      .where(isOneOf(pendingIds))
-  }
+  await ctx.db
+    .update(visitorMails)
+    .set({ status: 'RELEASED' })
+    .where(isOneOf(visitorMails, ctx, uuids))
+  await ctx.db
+    .update(visitorMails)
+    .set({ releases: sql`${visitorMails.releases} + 1`, releasedAt: now })
+    .where(isOneOf(visitorMails, ctx, pendingIds.map(uuidOf)))
   await enqueueAll(ctx, 'MAIL', pendingIds)
   return oldest.length
 }
@@ -105,13 +112,13 @@ function selectWaiting(ctx: Ctx, condition: SQL | undefined) {
 
 async function withhold(ctx: Ctx, { kinds }: MailBudget): Promise<number> {
   const isNew = and(inArray(visitorMails.kind, [...kinds]), eq(visitorMails.status, 'WAITING'))
-  const ids = (await selectWaiting(ctx, isNew)).map(({ id }) => uuidOf(id))
-  if (ids.length === 0) return 0
+  const uuids = (await selectWaiting(ctx, isNew)).map(({ id }) => uuidOf(id))
+  if (uuids.length === 0) return 0
   await ctx.db
     .update(visitorMails)
     .set({ status: 'WITHHELD' })
-    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), sql`${visitorMails.id} = any(${sql.param(ids)}::uuid[])`))
-  return ids.length
+    .where(isOneOf(visitorMails, ctx, uuids))
+  return uuids.length
 }
 
 /** Finds the workspaces with mails of these statuses. */

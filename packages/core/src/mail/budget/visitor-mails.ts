@@ -6,8 +6,8 @@
 import { and, eq, gt, inArray, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type MailData, mails, type requestedMailKinds, visitorMails } from '../../db/schema/index.ts'
-import { type ContactId, type ListId, type MailId, newId } from '../../kernel/ids.ts'
-import { byId } from '../../request/by-id.ts'
+import { type ContactId, type ListId, type MailId, newId, uuidOf } from '../../kernel/ids.ts'
+import { byId, isOneOf } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { WorkScope } from '../../work/enqueue.ts'
 import { publishRelease } from '../../work/publisher.ts'
@@ -108,27 +108,30 @@ export async function endVisitorMails(
   rows: readonly { id: MailId }[],
   { status, outcome = { status: 'FAILED', error: reasons[status] } }: VisitorMailEnd,
 ): Promise<void> {
-  const ids = rows.map(({ id }) => id)
-  if (ids.length === 0) return
+  const uuids = rows.map(({ id }) => uuidOf(id))
+  if (uuids.length === 0) return
   await ctx.db
     .update(visitorMails)
     .set({ status })
-    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, ids)))
+    .where(isOneOf(visitorMails, ctx, uuids))
   await ctx.db
     .update(mails)
     .set({ ...outcome, endedAt: timestampNow() })
-    .where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, ids), eq(mails.status, 'PENDING')))
+    .where(and(isOneOf(mails, ctx, uuids), eq(mails.status, 'PENDING')))
 }
 
-/** Gives up what waits for a list that is being deleted. */
-export async function giveUpMailsOfList(ctx: Ctx, listId: ListId): Promise<void> {
-  const ofList = and(eq(visitorMails.workspaceId, ctx.workspaceId), eq(visitorMails.listId, listId), isWaiting)
-  const { id } = visitorMails
-  await endVisitorMails(
-    ctx,
-    await ctx.db.select({ id }).from(visitorMails).where(ofList).orderBy(visitorMails.createdAt, id).for('update'),
-    { status: 'GIVEN_UP' },
-  )
+/** Gives up the next of what waits for a deleted list. Returns whether there was any. */
+export async function giveUpMailsOfList(ctx: Ctx, listId: ListId, limit: number): Promise<boolean> {
+  const { id, createdAt } = visitorMails
+  const rows = await ctx.db
+    .select({ id })
+    .from(visitorMails)
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), eq(visitorMails.listId, listId), isWaiting))
+    .orderBy(createdAt, id)
+    .limit(limit)
+    .for('update')
+  await endVisitorMails(ctx, rows, { status: 'GIVEN_UP' })
+  return rows.length > 0
 }
 
 /**

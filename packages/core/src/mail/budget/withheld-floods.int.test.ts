@@ -1,0 +1,53 @@
+import { createTestList } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { askVisitors, listVisitorMails } from '@rapport/testing/consent/visitor-mails.ts'
+import { and, eq } from 'drizzle-orm'
+import { beforeEach, expect, test } from 'vitest'
+import { mails, visitorMails } from '../../db/schema/index.ts'
+import { uuidOf } from '../../kernel/ids.ts'
+import { clearDeletedList, deleteList } from '../../lists/delete-list.ts'
+import type { List } from '../../lists/lists.schema.ts'
+import { setQuotas } from '../../workspaces/set-quotas.ts'
+import { releaseVisitorMails } from './release-visitor-mails.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+let list: List
+beforeEach(async () => {
+  await setQuotas(ctx, { confirmations: 3 })
+  list = await createTestList(ctx)
+})
+
+/** Confirmations that wait for the budget, as visitors ask for them. */
+async function insertWithheld(count: number, { hoursAgo = 0 } = {}): Promise<void> {
+  await database.pool.query(
+    `with flood as (
+      insert into mails (workspace_id, id, kind, to_address, data)
+        select $1, gen_random_uuid(), 'CONFIRMATION', 'flood-' || n || '@example.com', '{}'
+        from generate_series(1, $2) n returning workspace_id, id)
+    insert into visitor_mails (workspace_id, id, kind, list_id, contact_id, status, created_at)
+      select workspace_id, id, 'CONFIRMATION', $3, gen_random_uuid(), 'WITHHELD', now() - interval '1 hour' * $4
+      from flood`,
+    [uuidOf(ctx.workspaceId), count, uuidOf(list.id), hoursAgo],
+  )
+}
+const countGivenUp = () =>
+  ctx.db.$count(visitorMails, and(eq(visitorMails.workspaceId, ctx.workspaceId), eq(visitorMails.status, 'GIVEN_UP')))
+
+test('what waits for a deleted list is given up in parts', async () => {
+  await insertWithheld(700)
+  await deleteList(ctx, list.id)
+  const given = []
+  while (await clearDeletedList(ctx, uuidOf(list.id))) given.push(await countGivenUp())
+  expect(given).toEqual([500, 700])
+  const isPending = and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.status, 'PENDING'))
+  expect(await ctx.db.$count(mails, isPending)).toBe(0)
+})
+
+test('mails that are too old are given up in parts, before any is released', async () => {
+  await insertWithheld(1_500, { hoursAgo: 25 })
+  const emails = await askVisitors(ctx, list.id, { count: 1 })
+  expect(await releaseVisitorMails(ctx)).toEqual({ released: 0, withheld: 0, givenUp: 1_000 })
+  expect(await releaseVisitorMails(ctx)).toEqual({ released: 1, withheld: 0, givenUp: 500 })
+  expect(await listVisitorMails(ctx, 'RELEASED')).toEqual(emails)
+})
