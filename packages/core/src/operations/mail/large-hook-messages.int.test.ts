@@ -2,11 +2,18 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
-import { createTestContact, createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestWorker,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
 import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
+import { events } from '../../db/schema/index.ts'
 import { type MailHookId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { createInstallationHook, createMailHook } from '../../mail-hooks/mail-hooks.ts'
@@ -37,6 +44,7 @@ const bounced = { event: 'bounce', type: 'bounce', status: '5.1.1' }
 const soft = { event: 'bounce', type: 'bounce', status: '4.2.2' }
 const complained = { event: 'spamreport' }
 const unsubscribed = { event: 'unsubscribe', sg_event_id: 'one' }
+const countBounces = () => database.db.$count(events, eq(events.type, 'mail.bounced'))
 const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
 const reasonsOf = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)
 
@@ -72,12 +80,17 @@ test('a message about 600 recipients takes a few statements for each 500', async
   expect(await count(hook.id, from(101, 400))).toBeLessThan(20)
 })
 
-test('with many lists, fewer contacts change in a transaction', async () => {
+/** So many that the transactions of a large message have 10 events each. */
+async function addManyLists({ workspaceId }: Ctx): Promise<void> {
   await database.pool.query(
     `insert into lists (workspace_id, id, name, created_at, updated_at)
       select $1, gen_random_uuid(), 'List ' || n, now(), now() from generate_series(1, 1000) n`,
-    [uuidOf(ctx.workspaceId)],
+    [uuidOf(workspaceId)],
   )
+}
+
+test('with many lists, fewer contacts change in a transaction', async () => {
+  await addManyLists(ctx)
   const hook = await createMailHook(ctx, input)
   const statements = await recordStatements(database, ctx, (on) => receive(hook.id, eventsOf(30, bounced), { on }))
   expect(statements.filter(({ text }) => /^begin/i.test(text))).toHaveLength(3)
@@ -136,6 +149,30 @@ test('a workspace has one message recorded at a time', async () => {
   }
   await Promise.all(messages)
   expect(most).toBeLessThanOrEqual(1)
+})
+
+test('the event of a workspace is recorded between the transactions of four others', async () => {
+  const ended: string[] = []
+  const send = async (on: Ctx, name: string, events: object[]) => {
+    const hook = await createMailHook(on, input)
+    return async () => {
+      await receive(hook.id, events, { on })
+      ended.push(name)
+    }
+  }
+  const large = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const on = await createTestCtx(database.db)
+      await addManyLists(on)
+      return send(on, 'large', eventsOf(400, bounced))
+    }),
+  )
+  const small = await send(ctx, 'small', eventsOf(1, bounced))
+  const before = await countBounces()
+  const sending = large.map((send) => send())
+  await expect.poll(countBounces).toBeGreaterThan(before)
+  await Promise.all([...sending, small()])
+  expect(ended).toEqual(['small', 'large', 'large', 'large', 'large'])
 })
 
 test('recording stops when the client has closed the connection', async () => {

@@ -18,11 +18,11 @@ export interface ReceivedMessage extends HookRequest, Omit<HookContext, 'secret'
   hookId: MailHookId
   /** Aborted when the client has closed the connection: what is not recorded yet comes with the repetition. */
   closed?: AbortSignal
-  /** Runs the work when it is the turn of the workspace. Default: one message of a workspace at a time, in this process. */
+  /** Runs the work when it is the turn of the workspace. Default: one transaction of a workspace at a time, in this process. */
   inTurn?: typeof recordInTurn
 }
 
-/** A message of a megabyte has 8,000 events. */
+/** A message of a megabyte has 8,000 events: others take their turns between its transactions. */
 const recordInTurn = limitInTurns(4, {
   maxPerWorkspace: 1,
   maxWaitMs: 10_000,
@@ -38,8 +38,8 @@ const chunkSize = 500
 const maxSubscriptions = 10_000
 
 /**
- * Verifies a message of a mail provider and records its reports, at most 500 in a transaction, one message of a workspace at a
- * time: a workspace must not use all connections with messages to its own hook. A message that is repeated, or that
+ * Verifies a message of a mail provider and records its reports, at most 500 in a transaction, one transaction of a workspace
+ * at a time: a workspace must not use all connections with messages to its own hook. A message that is repeated, or that
  * failed half-way, is safe to send again: a repeated report is a no-op. Throws `unauthorized` if there
  * is no such hook or if the signature is wrong, and `validation_error` if the signed message is malformed.
  */
@@ -53,22 +53,27 @@ export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessag
   const { reports, signedToken } = await (inTurn ?? readInTurn)(workspaceId, read, closed)
   await touchMailHook(base.db, hook)
   if (reports.length === 0) return
-  const record = (base: BaseCtx) => recordReports(base, hook, { reports, closed })
-  const recordOnce = (token: string) =>
+  const takeTurn: Turn = (work) => (inTurn ?? recordInTurn)(workspaceId, work, closed)
+  if (signedToken === undefined) return await recordReports(base, hook, { reports, closed, takeTurn })
+  // All in one transaction with the token: no turn is awaited in it.
+  const recordOnce = () =>
     inRounds(base, async (base) => {
-      if (await acceptToken(base.db, hook.id, token)) await record(base)
+      if (!(await acceptToken(base.db, hook.id, signedToken))) return
+      await recordReports(base, hook, { reports, closed, takeTurn: (work) => work() })
     })
-  await (inTurn ?? recordInTurn)(
-    workspaceId,
-    () => (signedToken === undefined ? record(base) : recordOnce(signedToken)),
-    closed,
-  )
+  await takeTurn(recordOnce)
 }
+
+type Turn = (work: () => Promise<void>) => Promise<void>
 
 async function recordReports(
   base: BaseCtx,
   hook: MailHookRow,
-  { reports, closed }: { reports: readonly ProviderReport[]; closed: AbortSignal | undefined },
+  {
+    reports,
+    closed,
+    takeTurn,
+  }: { reports: readonly ProviderReport[]; closed: AbortSignal | undefined; takeTurn: Turn },
 ): Promise<void> {
   for (let start = 0; start < reports.length; start += chunkSize) {
     const chunk = reports.slice(start, start + chunkSize).map(withNormalEmail)
@@ -81,11 +86,8 @@ async function recordReports(
       const size = await readTransactionSize(ctx)
       for (let first = 0; first < reported.length; first += size) {
         requireOpen(closed)
-        const part = reported.slice(first, first + size)
-        await reportMailEvents(
-          ctx,
-          part.map(([, report]) => report),
-        )
+        const part = reported.slice(first, first + size).map(([, report]) => report)
+        await takeTurn(() => reportMailEvents(ctx, part))
       }
     }
   }
