@@ -1,6 +1,7 @@
 import { createTestCtx, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { addTestDomain, publishRecords } from '@rapport/testing/network/sending-domains.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startSilentNameServer } from '@rapport/testing/network/hostile-parties.ts'
 import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test, vi } from 'vitest'
@@ -10,7 +11,7 @@ import { privateKeyOf } from './domain-keys.ts'
 import { recordsOf } from './domain-records.ts'
 import { createDomain, deleteDomain, readDomain, readDomainRow, rotateDomainKey } from './domains.ts'
 import { returnPathOf } from './return-path.ts'
-import { verifyDomain } from './verify-domain.ts'
+import { limitChecks, verifyDomain } from './verify-domain.ts'
 
 const database = useTestDatabase()
 const dns = useForFile(() => startNameServer({ denyUnknown: true }))
@@ -77,6 +78,24 @@ test('a failure of DNS changes no status, and shows as a problem', async () => {
   const { status, records } = await verifyDomain(ctx, domain.id)
   expect([status, ...records.map((record) => record.status)]).toEqual(Array(5).fill('VERIFIED'))
   for (const { problem } of records) expect(problem).toContain('no name server answered')
+})
+
+test('a check waits until those of slow name servers have ended', async () => {
+  const check = limitChecks(500)
+  const silent = await startSilentNameServer()
+  const slow = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const on = await createTestCtx(database.db, { settings: { dnsServers: [silent.address], returnPathDomain } })
+      const domain = await addTestDomain(on, 'slow.example')
+      return () => check(on, domain)
+    }),
+  )
+  const domain = await addTestDomain(ctx, 'fast.example')
+  const slowChecks = [...slow, ...slow, ...slow].map((check) => check())
+  const { results } = await check(ctx, domain)
+  expect(results.map(({ status }) => status)).not.toContain('UNKNOWN')
+  await Promise.all(slowChecks)
+  silent.close()
 })
 
 test('a rotation signs with the published key; the former record stays for seven days', async () => {
