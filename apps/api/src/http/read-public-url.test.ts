@@ -34,6 +34,13 @@ test('reads a URL, and a certificate once', async () => {
   expect(paths).toEqual(['/?a=1', '/?a=1', '/certificate.pem'])
 })
 
+test('a certificate takes the place of the oldest of fifty', async () => {
+  const read = readerWith(['127.0.0.0/8'])
+  const names = Array.from({ length: 51 }, (_, at) => `/${at}.pem`)
+  for (const path of [...names, '/50.pem', '/1.pem', '/0.pem']) await read(urlOf(path))
+  expect(paths).toEqual([...names, '/0.pem'])
+})
+
 test('follows no redirect, and returns nothing for a refusal', async () => {
   const read = readerWith(['127.0.0.0/8'])
   for (const path of ['/redirect', '/missing.pem']) expect(await read(urlOf(path))).toBeUndefined()

@@ -18,7 +18,8 @@ interface Options {
 /**
  * Creates a function that reads a https URL with one request: only from public addresses, without redirects, at most
  * 64 KiB. It returns undefined if the server refuses the request, and throws `unavailable` if there is no response.
- * A certificate (`.pem`) is kept, because every message names the same one.
+ * A certificate (`.pem`) is kept, because every message names the same one: the last fifty, as it is read before the signature
+ * of its message is verified.
  */
 export function createUrlReader({ timeoutMs, connection = {}, allowedNetworks = [] }: Options) {
   const certificates = new Map<string, string>()
@@ -43,7 +44,11 @@ export function createUrlReader({ timeoutMs, connection = {}, allowedNetworks = 
     const text = await read(url).catch(() => {
       throw new AppError('unavailable', 'Amazon SNS cannot be reached; send the message again')
     })
-    if (text !== undefined && url.endsWith('.pem') && certificates.size < maxCached) certificates.set(url, text)
+    if (text !== undefined && url.endsWith('.pem')) {
+      certificates.set(url, text)
+      const [oldest = url] = certificates.keys()
+      if (certificates.size > maxCached) certificates.delete(oldest)
+    }
     return text
   }
 
