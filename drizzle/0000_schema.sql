@@ -919,8 +919,9 @@ CREATE INDEX "mail_requests_created_index" ON "mail_requests" USING btree ("crea
 CREATE INDEX "mails_created_index" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "mails_address_index" ON "mails" USING btree ("workspace_id",lower("to_address" collate "C"));--> statement-breakpoint
 CREATE INDEX "mails_provider_message_index" ON "mails" USING btree ("provider_message_hash") WHERE "mails"."provider_message_hash" is not null;--> statement-breakpoint
-CREATE INDEX "visitor_mails_waiting_index" ON "visitor_mails" USING btree ("workspace_id","created_at","id") WHERE "visitor_mails"."status" in ('WAITING', 'WITHHELD');--> statement-breakpoint
-CREATE INDEX "visitor_mails_withheld_index" ON "visitor_mails" USING btree ("workspace_id","list_id","contact_id") WHERE "visitor_mails"."status" in ('WITHHELD', 'GIVEN_UP');--> statement-breakpoint
+CREATE INDEX "visitor_mails_waiting_index" ON "visitor_mails" USING btree ("workspace_id","kind","created_at","id") WHERE "visitor_mails"."status" in ('WAITING', 'WITHHELD');--> statement-breakpoint
+CREATE INDEX "visitor_mails_new_index" ON "visitor_mails" USING btree ("workspace_id") WHERE "visitor_mails"."status" = 'WAITING';--> statement-breakpoint
+CREATE INDEX "visitor_mails_withheld_index" ON "visitor_mails" USING btree ("workspace_id","list_id","status","contact_id") WHERE "visitor_mails"."status" in ('WITHHELD', 'GIVEN_UP');--> statement-breakpoint
 CREATE INDEX "visitor_mails_contact_index" ON "visitor_mails" USING btree ("workspace_id","contact_id","created_at");--> statement-breakpoint
 CREATE INDEX "visitor_mails_released_index" ON "visitor_mails" USING btree ("workspace_id","released_at") WHERE "visitor_mails"."released_at" is not null;--> statement-breakpoint
 CREATE INDEX "visitor_mails_used_index" ON "visitor_mails" USING btree ("workspace_id","used_at") WHERE "visitor_mails"."used_at" is not null;--> statement-breakpoint

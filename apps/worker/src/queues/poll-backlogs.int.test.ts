@@ -78,6 +78,16 @@ describe.each([
 })
 
 describe('polling', () => {
+  test('the poll finds backlogs while it cannot find mails of visitors', async () => {
+    const webhook = await createTestWebhook(ctx)
+    await addBacklog(ctx, webhook.id, 3)
+    await database.pool.query('alter table visitor_mails rename to away')
+    closers.push(() => database.pool.query('alter table away rename to visitor_mails'))
+    const { backend } = await start(onPostgres())
+    startWorker(backend)
+    await waitUntilReceived()
+  })
+
   test('is done by one worker until its heartbeat expires, then by another', async () => {
     const added = new Set<string>()
     const startOne = (name: string) => start(onPostgres(), { onAdd: () => void added.add(name) })

@@ -61,7 +61,7 @@ export function startPoller(options: PollerOptions): { close(): Promise<void> } 
   async function publishReleases(): Promise<void> {
     const isDue = performance.now() >= nextWithheldAt
     if (isDue) nextWithheldAt = performance.now() + timings.withheldMs
-    const workspaceIds = await findWaitingWorkspaces(db, isDue ? ['WAITING', 'WITHHELD'] : ['WAITING'])
+    const workspaceIds = await findWaitingWorkspaces(db, { onlyNew: !isDue })
     if (workspaceIds.length > 0) await queues.add('mail', workspaceIds.map(releaseJobOf))
   }
 
@@ -72,9 +72,9 @@ export function startPoller(options: PollerOptions): { close(): Promise<void> } 
     if (isPolling) {
       polledAt = performance.now()
       await publishWork()
-      await publishReleases()
     }
     if (isPolling || backlogCursor) await publishBacklogs()
+    if (isPolling) await publishReleases()
   }
 
   async function run(): Promise<void> {

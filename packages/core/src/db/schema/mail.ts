@@ -163,10 +163,11 @@ export const visitorMails = tenantTable(
     key: ['id'],
     extra: (t) => [
       index('visitor_mails_waiting_index')
-        .on(t.workspaceId, t.createdAt, t.id)
+        .on(t.workspaceId, t.kind, t.createdAt, t.id)
         .where(sql`${t.status} in ('WAITING', 'WITHHELD')`),
+      index('visitor_mails_new_index').on(t.workspaceId).where(sql`${t.status} = 'WAITING'`),
       index('visitor_mails_withheld_index')
-        .on(t.workspaceId, t.listId, t.contactId)
+        .on(t.workspaceId, t.listId, t.status, t.contactId)
         .where(sql`${t.status} in ('WITHHELD', 'GIVEN_UP')`),
       index('visitor_mails_contact_index').on(t.workspaceId, t.contactId, t.createdAt),
       index('visitor_mails_released_index').on(t.workspaceId, t.releasedAt).where(sql`${t.releasedAt} is not null`),

@@ -4,12 +4,11 @@
  * there is neither count nor work. An attempt that may have sent its mail is counted again before the next one
  * (`returnToBudget`). So the budget holds exactly, over any number of processes.
  */
-import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { mails, visitorMails, type visitorMailStatuses, workspaces } from '../../db/schema/index.ts'
+import { mails, requestedMailKinds, visitorMails, workspaces } from '../../db/schema/index.ts'
 import { lockName } from '../../db/statements/advisory-locks.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
-import { arrayOf, text } from '../../db/statements/sql-types.ts'
 import { uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
 import { readQuotas } from '../../quotas/require-quota.ts'
 import { isOneOf } from '../../request/by-id.ts'
@@ -17,7 +16,7 @@ import { type Ctx, inTransaction } from '../../request/context.ts'
 import { enqueueAll } from '../../work/enqueue.ts'
 import { publishRelease } from '../../work/publisher.ts'
 import { getDayBefore, type MailBudget, mailBudgets, readBudget } from './budgets.ts'
-import { tellAboutWithheldMails } from './tell-about-withheld-mails.ts'
+import { tellAboutWithheldMails, type WithheldMail } from './tell-about-withheld-mails.ts'
 import { endVisitorMails, isWaiting } from './visitor-mails.ts'
 import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
 
@@ -47,14 +46,16 @@ export function releaseVisitorMails(ctx: Ctx, { now = timestampNow() } = {}): Pr
       publishRelease(ctx.db, ctx.workspaceId)
       return total
     }
+    let withheld: readonly WithheldMail[] = []
     for (const budget of mailBudgets) {
       const left = await readBudget(ctx, budget, { limit: quotas[budget.quota], now })
       const released = await releaseOldest(ctx, budget, { count: Math.min(left, batchSize), now })
       total.released += released
       if (released === batchSize) publishRelease(ctx.db, ctx.workspaceId)
-      else if (released === left) total.withheld += await withhold(ctx, budget)
+      else if (released === left) withheld = [...withheld, ...(await withhold(ctx, budget))]
     }
-    await tellAboutWithheldMails(ctx, now)
+    total.withheld = withheld.length
+    await tellAboutWithheldMails(ctx, { withheld, now })
     return total
   })
 }
@@ -64,8 +65,11 @@ async function isActive(ctx: Ctx): Promise<boolean> {
   return (await ctx.db.$count(workspaces, and(eq(id, ctx.workspaceId), isNull(suspendedAt), isNull(deletedAt)))) > 0
 }
 
+/** Looks at the very oldest first: a condition on the time could lead to an index of all workspaces. */
 async function giveUpOldMails(ctx: Ctx, now: Timestamp): Promise<number> {
-  const old = await selectWaiting(ctx, lt(visitorMails.createdAt, getDayBefore(now))).limit(maxGivenUp)
+  const isOld = ({ createdAt }: { createdAt: Timestamp }) => createdAt < getDayBefore(now)
+  if (!(await selectOldest(ctx, requestedMailKinds, 1)).some(isOld)) return 0
+  const old = (await selectOldest(ctx, requestedMailKinds, maxGivenUp)).filter(isOld)
   await endVisitorMails(ctx, old, { status: 'GIVEN_UP' })
   return old.length
 }
@@ -76,7 +80,7 @@ async function releaseOldest(
   { count, now }: { count: number; now: Timestamp },
 ): Promise<number> {
   if (count === 0) return 0
-  const oldest = await selectWaiting(ctx, inArray(visitorMails.kind, [...budget.kinds])).limit(count)
+  const oldest = await selectOldest(ctx, budget.kinds, count)
   if (oldest.length === 0) return 0
   const uuids = oldest.map(({ id }) => uuidOf(id))
   // A mail that is not PENDING was sent by an attempt that was believed lost.
@@ -99,10 +103,17 @@ async function releaseOldest(
   return oldest.length
 }
 
+/** An index has the order of each kind. */
+async function selectOldest(ctx: Ctx, kinds: MailBudget['kinds'], count: number) {
+  const oldest = []
+  for (const kind of kinds) oldest.push(...(await selectWaiting(ctx, eq(visitorMails.kind, kind)).limit(count)))
+  return oldest.toSorted((one, other) => one.createdAt.localeCompare(other.createdAt)).slice(0, count)
+}
+
 /** Locks the oldest mails that wait. Skips those that a request replaces, or an erasure deletes, at this moment. */
 function selectWaiting(ctx: Ctx, condition: SQL | undefined) {
   return ctx.db
-    .select({ id: visitorMails.id })
+    .select({ id: visitorMails.id, createdAt: visitorMails.createdAt })
     .from(visitorMails)
     .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), isWaiting, condition))
     .orderBy(asc(visitorMails.createdAt), asc(visitorMails.id))
@@ -110,30 +121,30 @@ function selectWaiting(ctx: Ctx, condition: SQL | undefined) {
     .$dynamic()
 }
 
-async function withhold(ctx: Ctx, { kinds }: MailBudget): Promise<number> {
+async function withhold(ctx: Ctx, { kinds }: MailBudget): Promise<WithheldMail[]> {
   const isNew = and(inArray(visitorMails.kind, [...kinds]), eq(visitorMails.status, 'WAITING'))
   const uuids = (await selectWaiting(ctx, isNew)).map(({ id }) => uuidOf(id))
-  if (uuids.length === 0) return 0
-  await ctx.db
+  if (uuids.length === 0) return []
+  return await ctx.db
     .update(visitorMails)
     .set({ status: 'WITHHELD' })
     .where(isOneOf(visitorMails, ctx, uuids))
-  return uuids.length
+    .returning({ kind: visitorMails.kind, listId: visitorMails.listId })
 }
 
-/** Finds the workspaces with mails of these statuses. */
-export async function findWaitingWorkspaces(
-  db: Db,
-  statuses: readonly (typeof visitorMailStatuses)[number][],
-): Promise<WorkspaceId[]> {
-  return (await findWaiting(db, { statuses })).map(({ workspaceId }) => workspaceId)
+/** Finds the workspaces with mails that wait, or only those with mails that no release has looked at. */
+export async function findWaitingWorkspaces(db: Db, { onlyNew = false } = {}): Promise<WorkspaceId[]> {
+  return (await (onlyNew ? findNew(db) : findWaiting(db))).map(({ workspaceId }) => workspaceId)
 }
 
-const findWaiting = namedStatement('find workspaces with waiting mails', {
-  params: { statuses: arrayOf(text) },
-  columns: { workspaceId: visitorMails.workspaceId },
-  sql: ({ statuses }) => sql`
-    select distinct v.workspace_id from visitor_mails v
-    join workspaces w on w.id = v.workspace_id and w.suspended_at is null and w.deleted_at is null
-    where v.status in ('WAITING', 'WITHHELD') and v.status = any(${statuses})`,
-})
+const findWorkspaces = (name: string, isFound: SQL) =>
+  namedStatement(name, {
+    columns: { workspaceId: visitorMails.workspaceId },
+    sql: () => sql`
+      select distinct v.workspace_id from visitor_mails v
+      join workspaces w on w.id = v.workspace_id and w.suspended_at is null and w.deleted_at is null
+      where ${isFound}`,
+  })
+/** For each second: an index has these alone, however many are withheld. */
+const findNew = findWorkspaces('find workspaces with new mails', sql`v.status = 'WAITING'`)
+const findWaiting = findWorkspaces('find workspaces with waiting mails', sql`v.status in ('WAITING', 'WITHHELD')`)

@@ -1,27 +1,43 @@
 /** What a workspace learns of confirmations that its budget withholds: an event for each list, and an email a day. */
-import { and, asc, count, eq, exists, gt, inArray, isNull, min, ne, or, type SQL } from 'drizzle-orm'
+import { and, asc, count, eq, exists, gt, inArray, isNull, max, min, ne, or, type SQL } from 'drizzle-orm'
 import { members, subscriptions, users, visitorMails } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { takeDailyNotice } from '../mail-quotas.ts'
 import { enqueueMail } from '../mails.ts'
+import { getDayBefore } from './budgets.ts'
 import { confirmationsWithheld } from './withheld-confirmations.schema.ts'
 import { timestampNow, type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
 const hourMs = 60 * 60 * 1000
 
-/** Runs in the transaction of a release, so that one at a time tells. */
-export async function tellAboutWithheldMails(ctx: Ctx, now: Timestamp): Promise<void> {
-  const lists = await listWithheld(ctx)
+export type WithheldMail = Pick<typeof visitorMails.$inferSelect, 'kind' | 'listId'>
+
+/**
+ * Runs in the transaction of a release, so that one at a time tells. Counts only lists that are due, as a flood makes
+ * that slow: those of which a mail is withheld now, or that were told for the last time over an hour ago.
+ */
+export async function tellAboutWithheldMails(
+  ctx: Ctx,
+  { withheld, now }: { withheld: readonly WithheldMail[]; now: Timestamp },
+): Promise<void> {
+  const told = await findToldLists(ctx, getDayBefore(now))
+  const ofLists = withheld.flatMap(({ kind, listId }) => (kind === 'PERSONAL_DATA' ? [] : [listId]))
+  const hourBefore = timestampAt(Date.parse(now) - hourMs)
+  const due = [...new Set([...ofLists, ...told.keys()])].filter((listId) => (told.get(listId) ?? '') <= hourBefore)
+  const lists = due.length > 0 ? await listWithheld(ctx, isOfLists(due)) : []
   if (lists.length === 0) return
-  const told = await findToldLists(ctx, timestampAt(Date.parse(now) - hourMs))
   for (const { listId, count, since } of lists) {
-    if (told.has(listId)) continue
     await markTold(ctx, listId, now)
     await emit(ctx, confirmationsWithheld, { listId, count, since })
   }
   await emailOwners(ctx)
+}
+
+function isOfLists(ids: readonly (ListId | null)[]): SQL | undefined {
+  const listIds = ids.filter((id) => id !== null)
+  return or(inArray(visitorMails.listId, listIds), ids.includes(null) ? isNull(visitorMails.listId) : undefined)
 }
 
 export interface WithheldOfList {
@@ -33,12 +49,12 @@ export interface WithheldOfList {
 }
 
 /** Counts the confirmations that wait now, by list. */
-export async function listWithheld(ctx: Ctx): Promise<WithheldOfList[]> {
+export async function listWithheld(ctx: Ctx, condition?: SQL): Promise<WithheldOfList[]> {
   const { listId, createdAt } = visitorMails
   const rows = await ctx.db
     .select({ listId, count: count(), since: min(createdAt) })
     .from(visitorMails)
-    .where(isWithheld(ctx))
+    .where(and(isWithheld(ctx), condition))
     .groupBy(listId)
     .orderBy(listId)
   return rows.map(({ since, ...row }) => ({ ...row, since: since ?? timestampNow() }))
@@ -71,12 +87,15 @@ const isWithheld = (ctx: Ctx): SQL | undefined => {
   )
 }
 
-async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Set<ListId | null>> {
+/** When a list was told for the last time. */
+async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Map<ListId | null, Timestamp | null>> {
+  const { listId, toldAt } = visitorMails
   const rows = await ctx.db
-    .select({ listId: visitorMails.listId })
+    .select({ listId, toldAt: max(toldAt) })
     .from(visitorMails)
-    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), gt(visitorMails.toldAt, after)))
-  return new Set(rows.map(({ listId }) => listId))
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), gt(toldAt, after)))
+    .groupBy(listId)
+  return new Map(rows.map(({ listId, toldAt }) => [listId, toldAt]))
 }
 
 /** Records it at one mail: a flood would make it thousands. */

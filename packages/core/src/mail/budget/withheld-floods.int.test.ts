@@ -1,14 +1,16 @@
 import { createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { askVisitors, listVisitorMails } from '@rapport/testing/consent/visitor-mails.ts'
-import { and, eq } from 'drizzle-orm'
+import { countRuns } from '@rapport/testing/runs.ts'
+import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { mails, visitorMails } from '../../db/schema/index.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../../lists/delete-list.ts'
 import type { List } from '../../lists/lists.schema.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
 import { setQuotas } from '../../workspaces/set-quotas.ts'
-import { releaseVisitorMails } from './release-visitor-mails.ts'
+import { findWaitingWorkspaces, releaseVisitorMails } from './release-visitor-mails.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -31,6 +33,20 @@ async function insertWithheld(count: number, { hoursAgo = 0 } = {}): Promise<voi
     [uuidOf(ctx.workspaceId), count, uuidOf(list.id), hoursAgo],
   )
 }
+/** How many rows of `visitor_mails` the work reads. */
+function countReads(work: (ctx: Ctx) => Promise<unknown>): Promise<number> {
+  return inTransaction(ctx, async (ctx) => {
+    const read = async () => {
+      const { rows } = await ctx.db.execute<{ count: number }>(sql`
+        select (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as count
+        from pg_stat_xact_user_tables where relname = 'visitor_mails'`)
+      return rows[0]?.count ?? 0
+    }
+    const before = await read()
+    await work(ctx)
+    return (await read()) - before
+  })
+}
 const countGivenUp = () =>
   ctx.db.$count(visitorMails, and(eq(visitorMails.workspaceId, ctx.workspaceId), eq(visitorMails.status, 'GIVEN_UP')))
 
@@ -50,4 +66,18 @@ test('mails that are too old are given up in parts, before any is released', asy
   expect(await releaseVisitorMails(ctx)).toEqual({ released: 0, withheld: 0, givenUp: 1_000 })
   expect(await releaseVisitorMails(ctx)).toEqual({ released: 1, withheld: 0, givenUp: 500 })
   expect(await listVisitorMails(ctx, 'RELEASED')).toEqual(emails)
+})
+
+const flood = countRuns({ gate: 2_000, full: 100_000 })
+test(`a sign-up beside ${flood} withheld mails reads none of them`, async () => {
+  await askVisitors(ctx, list.id, { count: 5 })
+  await releaseVisitorMails(ctx)
+  await insertWithheld(flood)
+  await database.pool.query('analyze visitor_mails')
+  await askVisitors(ctx, list.id, { count: 1, name: 'late' })
+  expect(await countReads((ctx) => findWaitingWorkspaces(ctx.db, { onlyNew: true }))).toBeLessThan(20)
+  expect(await countReads((ctx) => releaseVisitorMails(ctx))).toBeLessThan(100)
+  await setQuotas(ctx, { confirmations: 10 })
+  expect(await countReads((ctx) => releaseVisitorMails(ctx))).toBeLessThan(200)
+  expect(await listVisitorMails(ctx, 'RELEASED')).toHaveLength(10)
 })

@@ -121,7 +121,7 @@ test('lists that are OPEN are named once no visitor has subscribed for 90 days',
 })
 
 test('nothing is released while the workspace is suspended', async () => {
-  const waits = async () => (await findWaitingWorkspaces(ctx.db, ['WAITING'])).includes(ctx.workspaceId)
+  const waits = async () => (await findWaitingWorkspaces(ctx.db, { onlyNew: true })).includes(ctx.workspaceId)
   await askVisitors(ctx, list.id, { count: 1 })
   expect(await waits()).toBe(true)
   await suspendWorkspace(ctx)
