@@ -4,7 +4,7 @@
  * quiet time.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { providerSecrets } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { providerSecrets, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { composeLargeMessage, sendHostileMails } from '@rapport/testing/network/hostile-parties.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Stack } from '../stack.ts'
@@ -32,11 +32,13 @@ export async function attackAvailability(stack: Stack, { bouncePort, onEnd }: Op
   await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
   const campaign = await createCampaigns(stack, key)
   const reads = () => measureReads(stack, key)
+  const checks = beside(reads, await createCheck(stack, key))
+  const messages = beside(reads, await createMessage(stack, key))
   const attacks: Attack[] = []
   for (const [name, measure, attack] of [
     ['bounces of 500 KiB to ten return paths', campaign, await sendBounces(stack, bouncePort)],
-    ['checks of domains whose name server is silent', reads, checkDomains(stack)],
-    ['messages of a mail provider', reads, sendMessages(stack)],
+    ['checks of domains whose name server is silent', checks, checkDomains(stack)],
+    ['messages of a mail provider', messages, sendMessages(stack)],
   ] as const) {
     const ended = await compare(name, measure, attack)
     onEnd(ended)
@@ -77,6 +79,33 @@ async function measureReads({ api }: Stack, key: string): Promise<Measured> {
     await pause(10)
   }
   return { ms: durations.toSorted((one, other) => one - other)[197] ?? 0, refused }
+}
+
+type Call = () => Promise<{ status: number }>
+
+/** Calls the route that is attacked too: its duration is that of DNS or of the message, but it must not be refused. */
+const beside = (measure: () => Promise<Measured>, call: Call) => async (): Promise<Measured> => {
+  const [{ ms, refused }, { status }] = await Promise.all([measure(), call()])
+  return { ms, refused: status < 300 ? refused : refused + 1 }
+}
+
+async function createCheck({ api }: Stack, key: string): Promise<Call> {
+  const { body } = await api.call<{ id: string }>('POST', '/domains', { key, body: { name: 'own.example' } })
+  return () => api.call('POST', `/domains/${body.id}/verify`, { key })
+}
+
+async function createHook({ api }: Stack, key: string): Promise<string> {
+  const body = { provider: 'sendgrid', secret: providerSecrets.sendgrid }
+  return (await api.call<{ id: string }>('POST', '/mail-hooks', { key, body })).body.id
+}
+
+async function createMessage(stack: Stack, key: string): Promise<Call> {
+  const id = await createHook(stack, key)
+  const bounce = { event: 'bounce', email: 'own@example.com', status: '5.1.1', sg_message_id: 'own.1' }
+  return () => {
+    const { body, headers } = signMessage.sendgrid([bounce])
+    return stack.api.call('POST', `/mail-events/sendgrid/${id}`, { raw: Buffer.from(body), headers })
+  }
 }
 
 /** Returns a function that sends a campaign and measures how long it takes. */
@@ -130,15 +159,15 @@ function checkDomains({ api }: Stack) {
   }
 }
 
-/** A workspace sends forty messages with 8,000 events each to its own hook. */
-function sendMessages({ api }: Stack) {
+/** Four workspaces send ten messages with 8,000 events each to their own hooks. */
+function sendMessages(stack: Stack) {
   return async () => {
-    const { key } = await api.createWorkspace()
-    const body = { provider: 'sendgrid', secret: providerSecrets.sendgrid }
-    const { id } = (await api.call<{ id: string }>('POST', '/mail-hooks', { key, body })).body
+    const hooks = await Promise.all(
+      Array.from({ length: 4 }, async () => createHook(stack, (await stack.api.createWorkspace()).key)),
+    )
     const send = async (message: number) => {
       const { body: raw, headers } = composeLargeMessage(message, (at) => `x${message}-${at}@example.com`)
-      await api.call('POST', `/mail-events/sendgrid/${id}`, { raw, headers })
+      await stack.api.call('POST', `/mail-events/sendgrid/${hooks[message % hooks.length]}`, { raw, headers })
     }
     await Promise.all(Array.from({ length: 40 }, (_, at) => send(at)))
   }

@@ -82,6 +82,31 @@ export const availabilityGuards: readonly TestedGuard[] = [
     tests: byHook,
   },
   {
+    promise: 'availability',
+    name: 'a message keeps the turn of others until its last event',
+    file: `${hooks}/receive-hook-message.ts`,
+    search: 'return await recordReports(base, hook, { reports, closed, takeTurn })',
+    replacement:
+      'return await takeTurn(() => recordReports(base, hook, { reports, closed, takeTurn: (work) => work() }))',
+    tests: byHook,
+  },
+  {
+    promise: 'availability',
+    name: 'checks of domains take longer than others wait for them',
+    file: `${core}/domains/verify-domain.ts`,
+    search: 'maxWaitMs: deadlineMs + 2_000,',
+    replacement: 'maxWaitMs: deadlineMs * 0.625,',
+    tests: [`${core}/domains/domains.int.test.ts`],
+  },
+  {
+    promise: 'availability',
+    name: 'each sign-up counts all mails that are withheld',
+    file: `${core}/mail/budget/tell-about-withheld-mails.ts`,
+    search: ".filter((listId) => (told.get(listId) ?? '') <= hourBefore)",
+    replacement: '.filter((listId) => told.get(listId) !== now)',
+    tests: [`${core}/mail/budget/withheld-floods.int.test.ts`],
+  },
+  {
     promise: 'outages',
     name: 'a statement of the queues waits for ever',
     file: 'apps/worker/src/queues/queue-backend.ts',
