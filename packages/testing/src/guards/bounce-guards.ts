@@ -17,8 +17,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a repeated report counts again',
     promise: 'events',
     file: events,
-    search: 'const counted = added.filter(({ mail }) => !mail.isErased)',
-    replacement: 'const counted = reported.filter(({ mail }) => !mail.isErased)',
+    search: 'const ofPeople = added.filter(({ mail }) => !mail.isErased)',
+    replacement: 'const ofPeople = reported.filter(({ mail }) => !mail.isErased)',
     tests: [...byToken, ...byClient],
   },
   {
@@ -73,8 +73,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a bounce of an erased person emits an event',
     promise: 'consent',
     file: events,
-    search: 'const counted = added.filter(({ mail }) => !mail.isErased)',
-    replacement: 'const counted = added.filter(({ mail }) => mail !== undefined)',
+    search: 'const ofPeople = added.filter(({ mail }) => !mail.isErased)',
+    replacement: 'const ofPeople = added.filter(({ mail }) => mail !== undefined)',
     tests: byToken,
   },
   {
