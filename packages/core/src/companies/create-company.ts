@@ -31,7 +31,7 @@ export async function createCompany(ctx: Ctx, input: NewCompany): Promise<Compan
 async function insertCompany(ctx: Ctx, company: CompanyRow): Promise<boolean> {
   const quota = await companyQuota.require(ctx)
   const isInserted = await insertRow(ctx, company)
-  if (isInserted) quota.used += 1
+  if (isInserted) companyQuota.add(ctx, quota, 1)
   return isInserted
 }
 

@@ -95,7 +95,7 @@ export async function writeCompanies(
     const index = createCompanyIndex(await lockCompaniesByKeys(ctx, inputs))
     const outcomes = applyInputs(ctx, checked, { index, quota, options })
     if (!(await storeOutcomes(ctx, outcomes))) continue
-    quota.used += outcomes.filter(({ status }) => status === 'CREATED').length
+    companyQuota.add(ctx, quota, outcomes.filter(({ status }) => status === 'CREATED').length)
     if (options.emitsEvents ?? true) await emitOutcomes(ctx, outcomes)
     return outcomes
   }

@@ -40,7 +40,7 @@ async function insertContact(ctx: Ctx, contact: ContactRow): Promise<boolean> {
   const isInserted = await insertRow(ctx, contact)
   if (!isInserted) return false
   if (contact.externalId !== null) await requireNoAlias(ctx, contact.externalId)
-  quota.used += 1
+  contactQuota.add(ctx, quota, 1)
   return true
 }
 

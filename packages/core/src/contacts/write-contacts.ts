@@ -68,7 +68,7 @@ export async function writeContacts(
     if (round > maxRounds) throw changedConcurrently()
     const decisions = await decideAll(ctx, open, rules)
     const kept = await storeContacts(ctx, decisions)
-    quota.used += kept.flatMap(({ created }) => created).length
+    contactQuota.add(ctx, quota, kept.flatMap(({ created }) => created).length)
     stored.push(...kept)
     for (const [index] of resultsOf(kept)) decided.add(index)
     open = open.filter(({ index }) => !decided.has(index))

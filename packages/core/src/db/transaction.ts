@@ -6,7 +6,11 @@ type Work<Result> = (db: Db) => Promise<Result>
 /** Whether statements on `db` belong to an open transaction. */
 export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
 
-type AfterCommit = (pool: Db) => void
+interface AfterCommit {
+  (pool: Db): void
+  /** How much of something the call will add. */
+  count?: number
+}
 
 interface OpenTransaction {
   pool: Db
@@ -29,6 +33,12 @@ export function poolOf(db: Db): Db | undefined {
 export function afterCommit(db: Db, key: string, work: AfterCommit): void {
   if (db.$client instanceof pg.Pool) work(db)
   else openTransactions.get(db.$client)?.callbacks.set(key, work)
+}
+
+/** The `count` of the call that waits for the commit, or 0. A savepoint that is rolled back takes its part away. */
+export function countBeforeCommit(db: Db, key: string): number {
+  const transaction = db.$client instanceof pg.Pool ? undefined : openTransactions.get(db.$client)
+  return transaction?.callbacks.get(key)?.count ?? 0
 }
 
 /**

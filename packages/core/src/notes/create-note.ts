@@ -31,7 +31,7 @@ export function createNote(ctx: Ctx, input: NoteInput): Promise<Note> {
     await lockRecords(ctx, note, { isContactGiven: input.contactId !== null })
     await requireCapacity(ctx, note)
     await insertNote(ctx, note)
-    use.used += 1
+    quota.add(ctx, use, 1)
     return toNote(note)
   })
 }

@@ -1,10 +1,14 @@
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sql } from 'drizzle-orm'
 import { expect, onTestFinished, test } from 'vitest'
+import { NewCompany } from '../companies/companies.schema.ts'
+import { createCompany } from '../companies/create-company.ts'
 import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
 import { createContact } from '../contacts/create-contact.ts'
 import { uuidOf } from '../kernel/ids.ts'
+import { inTransaction } from '../request/context.ts'
 import { setQuotas } from '../workspaces/set-quotas.ts'
 
 const database = useTestDatabase()
@@ -38,4 +42,33 @@ test('a large quota includes what the process has created since its count', asyn
   expect(await writeBatch([1, 2, 3])).toEqual(['UNCHANGED', 'CREATED', 'CREATED'])
   expect(await writeBatch([1, 4, 5, 6, 7])).toEqual(['UNCHANGED', 'CREATED', 'CREATED', 'CREATED', 'FAILED'])
   await expect(createContact(ctx, person(7))).rejects.toMatchObject(exceeded)
+})
+
+async function fillCompanies() {
+  await setQuotas(ctx, { companies: 10_001 })
+  await database.db.execute(sql`
+    insert into companies (workspace_id, id, name)
+    select ${uuidOf(ctx.workspaceId)}::uuid, uuidv7(), 'Known ' || n from generate_series(1, 10000) n`)
+}
+
+test('a dry run takes nothing of a large quota', async () => {
+  await fillCompanies()
+  const file = 'email,companyDomain\na@example.com,acme.example\n'
+  for (const dryRun of ['true', 'false'])
+    expect(await runTestImport(ctx, file, { createCompanies: 'true', dryRun })).toMatchObject({ created: 1, failed: 0 })
+})
+
+test('a transaction counts what it has created, but not in a savepoint that it undid', async () => {
+  await fillCompanies()
+  const undone = new Error('undone')
+  await inTransaction(ctx, async (ctx) => {
+    const undoing = inTransaction(ctx, async (ctx) => {
+      await createCompany(ctx, NewCompany.parse({ name: 'Undone' }))
+      throw undone
+    })
+    await expect(undoing).rejects.toBe(undone)
+    await createCompany(ctx, NewCompany.parse({ name: 'Last' }))
+    await expect(createCompany(ctx, NewCompany.parse({ name: 'Above' }))).rejects.toMatchObject(exceeded)
+  })
+  await expect(createCompany(ctx, NewCompany.parse({ name: 'Above' }))).rejects.toMatchObject(exceeded)
 })
