@@ -8,7 +8,7 @@ import { updatesFrom } from '../events/changes.ts'
 import { emitMany, emitUpdates } from '../events/emit.ts'
 import type { CompanyId, ContactId, DealId } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
-import { isOneOf, lockFirst } from '../request/by-id.ts'
+import { isOneOf, lockInOrder } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { noteDeleted, noteUpdated } from './note-events.ts'
 import { type NoteRow, toNote } from './note-record.ts'
@@ -58,23 +58,25 @@ async function release(
 /** Replaces a reference in all notes that have it. */
 async function updateAll(ctx: Ctx, where: SQL, { from, to }: { from: Reference; to: Reference }): Promise<void> {
   const change = { ...to, updatedAt: timeAtLeast(notes.updatedAt, timestampNow()) }
+  const lockNext = lockInOrder(notes, ctx, where)
   await changeWithEvents({
     changeBatch: async (limit) =>
       await ctx.db
         .update(notes)
         .set(change)
-        .where(isOneOf(notes, ctx, await lockFirst(notes, ctx, { where, limit })))
+        .where(isOneOf(notes, ctx, await lockNext(limit)))
         .returning(),
     emit: async (rows) => await emitUpdates(ctx, noteUpdated, updatesFrom(rows.map(toNote), from)),
   })
 }
 
 async function deleteAll(ctx: Ctx, where: SQL | undefined): Promise<void> {
+  const lockNext = lockInOrder(notes, ctx, where)
   await changeWithEvents({
     changeBatch: async (limit) =>
       await ctx.db
         .delete(notes)
-        .where(isOneOf(notes, ctx, await lockFirst(notes, ctx, { where, limit })))
+        .where(isOneOf(notes, ctx, await lockNext(limit)))
         .returning(),
     emit: async (rows) => await emitMany(ctx, noteDeleted, rows.map(toNote)),
   })

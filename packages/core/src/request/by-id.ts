@@ -24,23 +24,28 @@ export function isAmongFirst(
 }
 
 /**
- * Locks the first `limit` records that meet `where` until the transaction ends, in the order of their ids, and returns
- * their UUIDs. For records that no lock of a contact guards: two changes of several of them would deadlock in different
- * orders.
+ * Returns a function that locks the next `limit` records that meet `where` until the transaction ends, in the order of
+ * their ids, and returns their UUIDs. It never reads what it has locked again, of which the transaction leaves dead rows.
+ * For records that no lock of a contact guards: two changes of several of them would deadlock in different orders.
  */
-export async function lockFirst(
+export function lockInOrder(
   table: AnyPgTable & { workspaceId: AnyPgColumn; id: AnyPgColumn },
   ctx: Ctx,
-  { where, limit }: { where: SQL | undefined; limit: number },
-): Promise<string[]> {
-  const locked = await ctx.db
-    .select({ id: table.id })
-    .from(table)
-    .where(and(eq(table.workspaceId, ctx.workspaceId), where))
-    .orderBy(table.id)
-    .limit(limit)
-    .for('update')
-  return locked.map(({ id }) => uuidOf(id as IdOf<IdPrefix>))
+  where: SQL | undefined,
+): (limit: number) => Promise<string[]> {
+  let last: string | undefined
+  return async (limit) => {
+    const locked = await ctx.db
+      .select({ id: table.id })
+      .from(table)
+      .where(and(eq(table.workspaceId, ctx.workspaceId), where, last ? sql`${table.id} > ${last}::uuid` : undefined))
+      .orderBy(table.id)
+      .limit(limit)
+      .for('update')
+    const ids = locked.map(({ id }) => uuidOf(id as IdOf<IdPrefix>))
+    last = ids.at(-1) ?? last
+    return ids
+  }
 }
 
 /** The condition for records of the workspace by their UUIDs. */

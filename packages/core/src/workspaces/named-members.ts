@@ -15,7 +15,7 @@ import type { References } from '../events/insert-with-events.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type UserId, uuidOf } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
-import { isOneOf, lockFirst } from '../request/by-id.ts'
+import { isOneOf, lockInOrder } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 
 type NamedId = UserId | null | undefined
@@ -76,14 +76,13 @@ export function clearMember<Row, Data extends EventSubject>({ table, field, even
   const columns = table as typeof table & Record<string, AnyPgColumn>
   return async (ctx: Ctx, userId: UserId): Promise<void> => {
     const change = { [field]: null, updatedAt: timeAtLeast(table.updatedAt, timestampNow()) }
-    const where = eq(columns[field] as AnyPgColumn, userId)
+    const lockNext = lockInOrder(table, ctx, eq(columns[field] as AnyPgColumn, userId))
     await changeWithEvents<Row>({
       changeBatch: async (limit) => {
-        const ids = await lockFirst(table, ctx, { where, limit })
         const rows = await ctx.db
           .update(table)
           .set(change)
-          .where(isOneOf(table, ctx, ids))
+          .where(isOneOf(table, ctx, await lockNext(limit)))
           .returning()
         return rows as Row[]
       },
