@@ -72,18 +72,21 @@ test('an unknown company and one of another workspace are rejected by every writ
   expect(await emailsOf({ email: 'a@example.com' })).toEqual([])
 })
 
-test('a merge fills the company from the duplicate, and not one that was deleted', async () => {
+test('a merge fills the company from the duplicate, and keeps none that was deleted', async () => {
   const kept = await createTestContact(ctx)
   const alone = await createTestContact(ctx)
   const duplicate = await createTestContact(ctx, { companyId: acme })
   const ofOther = await createTestContact(ctx, { companyId: await insertCompany('Other') })
   const gone = await insertCompany('Gone')
   const ofDeleted = await createTestContact(ctx, { companyId: gone })
+  const alsoOfDeleted = await createTestContact(ctx, { companyId: gone })
+  const another = await createTestContact(ctx, { companyId: acme })
   await deleteRow(gone)
   const merged = await mergeContacts(ctx, kept.id, { contactId: duplicate.id })
   expect(merged).toMatchObject({ companyId: acme, company: 'Acme' })
   expect(await mergeContacts(ctx, kept.id, { contactId: ofOther.id })).toMatchObject({ companyId: acme })
   expect(await mergeContacts(ctx, alone.id, { contactId: ofDeleted.id })).toMatchObject({ companyId: null })
+  expect(await mergeContacts(ctx, alsoOfDeleted.id, { contactId: another.id })).toMatchObject({ companyId: acme })
 })
 
 test('a listing by a company has its contacts, and none once the company is deleted', async () => {

@@ -1,7 +1,7 @@
 import { audit } from '../../audit/audit.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
-import type { ContactId } from '../../kernel/ids.ts'
+import type { CompanyId, ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
 import { addExternalIdAlias } from '../../contacts/identity/external-id-aliases.ts'
 import { type AddressedContact, type ConsentRecords, lockConsent, toKey } from '../../consent/consent-records.ts'
@@ -40,14 +40,19 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await storeTrackingDenials(ctx, duplicate)
     await copyTrackingDenials(ctx, { from: duplicate.email, to: survivor.email })
     await forgetVisitorMails(ctx, [contactId])
-    // The company before the notes, as its deletion locks them.
-    const { email: _, ...properties } = await withoutDeletedCompany(ctx, duplicate)
+    // The companies before the notes, as a deletion of one locks them.
+    const companies = await lockCompanies(
+      ctx,
+      [survivor, duplicate].flatMap(({ companyId }) => companyId ?? []),
+    )
+    const current = withCompanyAmong(companies, survivor)
+    const { email: _, ...properties } = withCompanyAmong(companies, duplicate)
     await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
     if (survivor.externalId !== null && duplicate.externalId !== null)
       await addExternalIdAlias(ctx, duplicate.externalId, id)
-    await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
+    await saveContact(ctx, survivor, { ...mergeContact(current, properties, mergePolicies.merge), lastActivityAt })
     await applyTrackingDenials(ctx, survivor)
     await merging()
     const contact = await readContact(ctx, id)
@@ -92,12 +97,9 @@ async function lockBothContacts(ctx: Ctx, id: ContactId, contactId: ContactId) {
   return { survivor, duplicate }
 }
 
-/** The worker may have cleared the company of all contacts but the duplicate. */
-async function withoutDeletedCompany(ctx: Ctx, duplicate: ContactRow): Promise<ContactRow> {
-  const { companyId } = duplicate
-  if (companyId === null || (await lockCompanies(ctx, [companyId])).has(companyId)) return duplicate
-  return { ...duplicate, companyId: null }
-}
+/** A contact names a company that was deleted until the worker clears it. */
+const withCompanyAmong = (existing: ReadonlyMap<CompanyId, string>, contact: ContactRow): ContactRow =>
+  contact.companyId === null || existing.has(contact.companyId) ? contact : { ...contact, companyId: null }
 
 function laterOf(one: Timestamp | null, other: Timestamp | null): Timestamp | null {
   if (!one || !other) return one ?? other
