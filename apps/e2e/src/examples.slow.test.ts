@@ -185,7 +185,7 @@ test('the sync creates the contacts and the deal once', async () => {
 
   expect(await runExample('saas-sync', settings)).toContain('0 created, 1998 existing, 2 failed')
   expect(await get('/contacts?limit=1&count=true')).toMatchObject({ total: 1998 })
-  const deals = await get<{ data: { id: string; name: string; status: string; companyId: string }[] }>(
+  const deals = await get<{ data: { id: string; status: string; contactId: string; companyId: string }[] }>(
     '/deals?limit=100',
   )
   const count = (status: string) => deals.data.filter((deal) => deal.status === status).length
@@ -205,6 +205,12 @@ test('the sync creates the contacts and the deal once', async () => {
   await stack.api.call('PATCH', path, { key: settings.key, body: { status: 'LOST' } })
   expect(await runExample('saas-sync', settings)).toContain('40 subscriptions: 0 deals created, 0 won, 0 lost')
   expect(await get(path)).toMatchObject({ status: 'LOST' })
+
+  const won = deals.data.findLast(({ status }) => status === 'WON')
+  await stack.api.call('DELETE', `/contacts/${won?.contactId}`, { key: settings.key })
+  const afterErasure = await runExample('saas-sync', settings)
+  expect(afterErasure).toContain('1 created, 1997 existing, 2 failed')
+  expect(afterErasure).toContain('40 subscriptions: 0 deals created, 0 won, 0 lost')
 })
 
 test('the CSV import prints the progress and the lines with an error', async () => {

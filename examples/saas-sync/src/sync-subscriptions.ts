@@ -29,7 +29,8 @@ export async function syncSubscriptions(
   const total: SyncedDeals = { created: 0, won: 0, lost: 0 }
   const existing = await findDeals(rapport, pipelineId)
   for (const subscription of subscriptions) {
-    let deal = existing.get(subscription.id)
+    const { id, organizationId } = subscription
+    let deal = existing.get(id) ?? existing.get(known.companyIds.get(organizationId) ?? '')
     if (!deal) {
       const contactId = known.contactIds.get(subscription.customerId)
       // The customer failed before, and is reported there.
@@ -50,10 +51,14 @@ export async function syncSubscriptions(
 
 const nameOf = ({ id, plan }: Subscription) => `${id}: ${plan}`
 
-/** An idempotency key is kept for 24 hours. This finds the deals also later. */
+/**
+ * By subscription, or by company if the person was erased, which empties the name of the deal. An idempotency key is kept
+ * for 24 hours. This finds the deals also later.
+ */
 async function findDeals(rapport: Rapport, pipelineId: string): Promise<Map<string, Deal>> {
   const deals = new Map<string, Deal>()
-  for await (const deal of rapport.deals.list({ pipelineId })) deals.set(deal.name.split(':')[0] ?? '', deal)
+  for await (const deal of rapport.deals.list({ pipelineId }))
+    deals.set(deal.name.split(':')[0] || (deal.companyId ?? ''), deal)
   return deals
 }
 
