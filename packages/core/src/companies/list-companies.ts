@@ -56,10 +56,6 @@ async function companyFilter(ctx: Ctx, query: CompanyQuery): Promise<SQL | undef
   )
 }
 
-/** The number of companies of the workspace. */
-export const countCompanies = async (ctx: Ctx): Promise<number> =>
-  await ctx.db.$count(companies, eq(companies.workspaceId, ctx.workspaceId))
-
 /** Lists the events of a company, of its deals and of its notes, newest first. */
 export async function listCompanyActivity(ctx: Ctx, id: CompanyId, query: ActivityQuery): Promise<Page<Activity>> {
   await readCompany(ctx, id)

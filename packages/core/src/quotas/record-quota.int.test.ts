@@ -9,6 +9,7 @@ import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
 import { createContact } from '../contacts/create-contact.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { inTransaction } from '../request/context.ts'
+import { readUsage } from '../operations/overviews/workspace-usage.ts'
 import { setQuotas } from '../workspaces/set-quotas.ts'
 
 const database = useTestDatabase()
@@ -56,6 +57,13 @@ test('a dry run takes nothing of a large quota', async () => {
   const file = 'email,companyDomain\na@example.com,acme.example\n'
   for (const dryRun of ['true', 'false'])
     expect(await runTestImport(ctx, file, { createCompanies: 'true', dryRun })).toMatchObject({ created: 1, failed: 0 })
+})
+
+test('the usage of more than 10,000 companies is an estimate', async () => {
+  await fillCompanies()
+  expect((await readUsage(ctx)).companies).toMatchObject({ used: 10_000, isEstimate: false })
+  await createCompany(ctx, NewCompany.parse({ name: 'Another' }))
+  expect((await readUsage(ctx)).companies).toMatchObject({ isEstimate: true, limit: 10_001 })
 })
 
 test('a transaction counts what it has created, but not in a savepoint that it undid', async () => {

@@ -2,11 +2,10 @@ import { eq, sql } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { countApiKeys } from '../../auth/api-keys.ts'
 import { measureBodies } from '../../campaigns/campaigns.ts'
-import { countCompanies } from '../../companies/list-companies.ts'
 import { countCustomFields } from '../../custom-fields/custom-fields.ts'
 import { measureOptions } from '../../custom-fields/option-quota.ts'
 import { countMailsOfDay } from '../../campaigns/send-campaign.ts'
-import { contacts, notes } from '../../db/schema/index.ts'
+import { companies, contacts, notes } from '../../db/schema/index.ts'
 import { countDomains } from '../../domains/domains.ts'
 import { countEmailsOfDay, countPendingEmails } from '../../emails/email-quotas.ts'
 import { countTemplates } from '../../emails/templates/templates.ts'
@@ -53,7 +52,7 @@ const estimated =
 
 const measurements: Record<QuotaName, Measurement | undefined> = {
   contacts: estimated(contacts),
-  companies: exact(countCompanies),
+  companies: estimated(companies),
   notes: estimated(notes),
   lists: exact(countLists),
   forms: exact(countForms),
