@@ -111,6 +111,22 @@ test('the entries of a batch take effect in order, and an invalid one alone fail
   expect((await listEventTypes(ctx)).toSorted()).toEqual(types)
 })
 
+test('a domain passes through several companies in one batch', async () => {
+  await createTestCompany(ctx, { externalId: 'a', domain: 'a.example' })
+  await createTestCompany(ctx, { externalId: 'b', domain: 'd.example' })
+  await createTestCompany(ctx, { externalId: 'c', domain: 'x.example' })
+  const companies = [
+    { externalId: 'c', phone: '+44 20 7946 0000' },
+    { externalId: 'b', domain: 'c.example' },
+    { externalId: 'a', domain: 'd.example' },
+    { externalId: 'a', domain: 'e.example' },
+    { externalId: 'c', domain: 'd.example' },
+  ]
+  const { results } = await writeCompanyBatch(ctx, { companies, onConflict: 'update' })
+  expect(results.map(({ status }) => status)).toEqual(companies.map(() => 'UPDATED'))
+  expect((await listAll()).map(({ domain }) => domain)).toEqual(['d.example', 'c.example', 'e.example'])
+})
+
 test('a batch reports or skips existing companies', async () => {
   const { id } = await createTestCompany(ctx, { domain: 'acme.example' })
   const entry = { name: 'Other', domain: 'acme.example' }

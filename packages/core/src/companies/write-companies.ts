@@ -178,7 +178,8 @@ const missingKeys = (current: CompanyRow, { domain, externalId }: CompanyKeys): 
 async function storeOutcomes(ctx: Ctx, outcomes: readonly CompanyOutcome[]): Promise<boolean> {
   const created = new Set<CompanyId>()
   const written = new Map<CompanyId, CompanyRow>()
-  const formerDomains = new Map<string, CompanyId>()
+  const formerDomains = new Set<string>()
+  const moved = new Set<CompanyId>()
   for (const outcome of outcomes) {
     if (outcome.status === 'CREATED') created.add(outcome.company.id)
     if (outcome.status === 'CREATED' || outcome.status === 'UPDATED') written.set(outcome.company.id, outcome.company)
@@ -186,13 +187,15 @@ async function storeOutcomes(ctx: Ctx, outcomes: readonly CompanyOutcome[]): Pro
       outcome.status === 'UPDATED' &&
       outcome.before.domain !== null &&
       outcome.before.domain !== outcome.company.domain
-    )
-      formerDomains.set(outcome.before.domain, outcome.company.id)
+    ) {
+      formerDomains.add(outcome.before.domain)
+      moved.add(outcome.company.id)
+    }
   }
   const rows = [...written.values()]
-  const freed = rows.flatMap(({ domain }) => (domain === null ? [] : (formerDomains.get(domain) ?? [])))
+  const isTakenOver = rows.some(({ domain }) => domain !== null && formerDomains.has(domain))
   const store = async (ctx: Ctx) => {
-    await freeDomains(ctx, freed)
+    if (isTakenOver) await freeDomains(ctx, [...moved])
     const changed = rows.filter(({ id }) => !created.has(id))
     await severalCompanies.update(ctx.db, ctx.workspaceId, changed)
     const inserted = await severalCompanies.insert(
@@ -209,7 +212,6 @@ const severalCompanies = severalRows(companies, { orderBy: insertOrder })
 
 /** Without this, a company could not get the domain of one that gets another in the same statement. */
 async function freeDomains(ctx: Ctx, ids: readonly CompanyId[]): Promise<void> {
-  if (ids.length === 0) return
   await ctx.db
     .update(companies)
     .set({ domain: sql`null` })
