@@ -2,6 +2,7 @@
  * What the documentation, `.env.example`, Docker Compose and the Helm chart say about the variables of the environment
  * agrees with what the programs read.
  */
+import { quotaNames } from '@rapport/core/kernel/quotas.ts'
 import { describeVariables } from '@rapport/core/runtime/config.ts'
 import { expect, test } from 'vitest'
 import { composeText, readComposeServices } from '../deployment/compose-file.ts'
@@ -28,6 +29,12 @@ test('docs/configuration.md has every variable, with its programs and its defaul
     default: isRequired ? 'required' : [defaultValue].flat().join(','),
   }))
   expect(documented.toSorted(byName)).toEqual(expected.toSorted(byName))
+})
+
+test('docs/guides/limits.md has a row for every quota', () => {
+  const [, table = ''] = readRepositoryText('docs/guides/limits.md').split('| Quota | Default | Counts |')
+  const firstCells = [...table.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, cell = '']) => cell.split(', '))
+  expect(firstCells.toSorted()).toEqual(quotaNames.map((name) => `\`${name}\``).toSorted())
 })
 
 test('the README is short: at most 25 rows of that page, with the required ones', () => {
