@@ -35,7 +35,7 @@ export const Contact = z
         'The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, a suppression that was recorded while the contact had the address, or that its import found; otherwise `NONE`.',
       ),
     lastActivityAt: Timestamp.nullable().describe(
-      'When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.',
+      'When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal, task or note of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.',
     ),
     source: z
       .string()

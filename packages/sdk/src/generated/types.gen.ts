@@ -1213,7 +1213,7 @@ export type Contact = {
      */
     emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
     /**
-     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal, task or note of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
      */
     lastActivityAt: string | null;
     /**
@@ -3813,7 +3813,7 @@ export type MergedContact = {
      */
     emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
     /**
-     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal, task or note of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
      */
     lastActivityAt: string | null;
     /**
@@ -5932,7 +5932,7 @@ export type UpdatedContact = {
      */
     emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
     /**
-     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal, task or note of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
      */
     lastActivityAt: string | null;
     /**
