@@ -1,9 +1,8 @@
 import type { EmailRecord } from '@rapport/core/emails/emails.schema.ts'
 import { readEmail } from '@rapport/core/emails/emails.ts'
-import { deleteTemplate, readTemplate, updateTemplate } from '@rapport/core/emails/templates/templates.ts'
+import { updateTemplate } from '@rapport/core/emails/templates/templates.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
-import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { optOutContact } from '@rapport/core/operations/contacts/opt-out-contact.ts'
 import { idOf, uuidOf, type EmailId } from '@rapport/core/kernel/ids.ts'
@@ -210,44 +209,6 @@ describe('an attempt', () => {
     })
   })
 })
-
-test('complaints pause one template and no other; a user activates it again', async () => {
-  const [template, other] = [await createTestTemplate(ctx), await createTestTemplate(ctx)]
-  const sent = []
-  for (let n = 1; n <= 4; n++) {
-    const email = await createTestEmail(ctx, template.id, { to: { email: `person-${n}@example.com` } })
-    await send(email.id)
-    sent.push(email.id)
-  }
-  const waiting = await createTestEmail(ctx, template.id, { to: { email: 'waiting@example.com' } })
-  for (const id of sent.slice(0, 3)) await complain(id)
-  const paused = await readTemplate(ctx, template.id)
-  expect(paused).toMatchObject({ status: 'PAUSED', pauseReason: '3 of the last 4 emails were reported as spam' })
-  expect(await readTemplate(ctx, other.id)).toMatchObject({ status: 'ACTIVE' })
-  await expect(createTestEmail(ctx, template.id)).rejects.toMatchObject({ code: 'wrong_state' })
-  await createTestEmail(ctx, other.id)
-  await send(waiting.id)
-  expect(await readEmail(ctx, waiting.id)).toMatchObject({ status: 'PENDING' })
-  await expect(deleteTemplate(ctx, template.id)).rejects.toMatchObject({ code: 'in_use' })
-  await updateTemplate(ctx, template.id, { status: 'ACTIVE' })
-  await complain(sent[3])
-  await send(waiting.id)
-  expect(await readEmail(ctx, waiting.id)).toMatchObject({ status: 'SENT' })
-  expect((await listEventTypes(ctx)).filter((type) => type === 'template.paused')).toHaveLength(1)
-  expect(await readEmail(ctx, sent[0] ?? waiting.id)).toMatchObject({ complainedAt: expect.any(String) })
-})
-
-const complain = (id: EmailId | undefined) =>
-  reportMailEvent(ctx, {
-    type: 'COMPLAINT',
-    email: null,
-    recipientToken: null,
-    messageId: `<${id}@example.com>`,
-    providerMessageId: null,
-    class: null,
-    code: null,
-    detail: 'abuse',
-  })
 
 test('an opt-out of all newsletters does not stop an email', async () => {
   const template = await createTestTemplate(ctx)

@@ -1,23 +1,47 @@
 /** Emails that wait. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { emails } from '../db/schema/index.ts'
-import { type ContactId, type TemplateId, uuidOf } from '../kernel/ids.ts'
+import { emails, templates } from '../db/schema/index.ts'
+import { type ContactId, type EmailId, type TemplateId, uuidOf } from '../kernel/ids.ts'
+import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { finishWork } from '../work/enqueue.ts'
-import { requeueWork } from '../work/publish.ts'
+import { parkWork, requeueWork } from '../work/publish.ts'
 
-/** Publishes the emails that waited while their template was PAUSED, in the transaction that activates it. */
-export async function resumeEmails(ctx: Ctx, templateId: TemplateId): Promise<void> {
+/**
+ * Parks the emails that wait for a template that becomes PAUSED, so that no other email waits behind them, and publishes
+ * them once it becomes ACTIVE. Call it in the transaction that has locked the template, for the status that it gets.
+ */
+export async function holdEmails(
+  ctx: Ctx,
+  templateId: TemplateId,
+  status: (typeof templates.$inferSelect)['status'],
+): Promise<void> {
   const waiting = await ctx.db
     .select({ id: emails.id })
     .from(emails)
     .where(
       and(eq(emails.workspaceId, ctx.workspaceId), eq(emails.templateId, templateId), eq(emails.status, 'PENDING')),
     )
-  await requeueWork(
+  const change = status === 'PAUSED' ? parkWork : requeueWork
+  await change(
     ctx,
     waiting.map(({ id }) => uuidOf(id)),
   )
+}
+
+/**
+ * Parks an email that was accepted or delayed while its template became PAUSED. No one activates the template meanwhile:
+ * it is locked.
+ */
+export async function parkIfPaused(ctx: Ctx, id: EmailId): Promise<void> {
+  const isOfTemplate = and(eq(templates.workspaceId, emails.workspaceId), eq(templates.id, emails.templateId))
+  const [paused] = await ctx.db
+    .select({ id: templates.id })
+    .from(emails)
+    .innerJoin(templates, isOfTemplate)
+    .where(and(byId(emails, ctx, id), eq(emails.status, 'PENDING'), eq(templates.status, 'PAUSED')))
+    .for('share', { of: templates })
+  if (paused) await parkWork(ctx, [uuidOf(id)])
 }
 
 /** Moves the emails of a merged contact to the remaining contact. The caller has locked both. */

@@ -21,6 +21,7 @@ import { type Claim, claimWork, delayClaim, latestToken, lockClaim, type Recover
 import { finishWork } from '../work/enqueue.ts'
 import { type EmailRow, toEmail } from './email-record.ts'
 import { emailFailed, emailInterrupted, emailSent, emailSkipped } from './emails.schema.ts'
+import { parkIfPaused } from './pending-emails.ts'
 import type { TemplateContent } from './templates/templates.ts'
 
 /** An email that only the owner of the claim may send. Its `attempts` include the one that begins. */
@@ -40,11 +41,12 @@ const minute = 60_000
 const retryDelaysMs = [minute / 2, 5 * minute, 30 * minute, 180 * minute, 720 * minute] as const
 const maxAgeMs = 24 * 60 * minute
 
-/** Claims a PENDING email of an ACTIVE template, and skips it if its address is suppressed. */
+/** Claims a PENDING email of an ACTIVE template, and skips it if its address is suppressed. Parks one of a PAUSED template. */
 export function claimEmail(ctx: Ctx, claim: Claim): Promise<ClaimedEmail | undefined> {
   return inTransaction(ctx, async (ctx) => {
     const id = idOf('mai', claim.id)
     const found = await lockSendable(ctx, id)
+    if (!found) await parkIfPaused(ctx, id)
     if (!found || !(await claimWork(ctx, claim))) return undefined
     const { row, content } = found
     const { contactId } = row

@@ -10,17 +10,27 @@ import {
   createTestList,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { chooseSeed, createRandom } from '@rapport/testing/runs.ts'
 import { openTransaction } from '@rapport/testing/postgres/database.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '../campaigns/lifecycle.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import { work } from '../db/schema/index.ts'
+import { createEmailBatch } from '../emails/create-email-batch.ts'
+import { updateTemplate } from '../emails/templates/templates.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { enqueue, finishWork } from './enqueue.ts'
 import { type WorkKind } from './kinds.ts'
-import { findPublishableWork, markPublished, delayUnclaimableWork, delayWork, requeueWork } from './publish.ts'
+import {
+  delayUnclaimableWork,
+  delayWork,
+  findPublishableWork,
+  markPublished,
+  requeueWork,
+  requeueWorkOfWorkspace,
+} from './publish.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -208,6 +218,30 @@ describe('delayed work', () => {
     await cancelCampaign(ctx, paused.id)
     expect((await find()).toSorted()).toEqual(paused.batches.slice(0, 20).toSorted())
   })
+})
+
+test('emails of a paused template do not wait before those of another one', async () => {
+  const [paused, other] = [await createTestTemplate(ctx), await createTestTemplate(ctx)]
+  const ids = []
+  for (let batch = 0; batch < 5; batch++) {
+    const emails = Array.from({ length: 90 }, (_, n) => ({
+      templateId: paused.id,
+      to: { email: `person-${batch}-${n}@example.com` },
+      data: { resetUrl: 'https://shop.example/reset/x' },
+    }))
+    const { results } = await createEmailBatch(ctx, { emails })
+    ids.push(...results.flatMap((result) => (result.status === 'ACCEPTED' ? [uuidOf(result.email.id)] : [])))
+  }
+  expect(await publish()).toHaveLength(400)
+  await updateTemplate(ctx, paused.id, { status: 'PAUSED' })
+  await delayUnclaimableWork(ctx, ids[0] ?? '')
+  const { id } = await createTestEmail(ctx, other.id)
+  expect(await publish()).toEqual([uuidOf(id)])
+  await requeueWorkOfWorkspace(ctx)
+  await backdatePublishing(601)
+  expect(await find()).toEqual([uuidOf(id)])
+  await updateTemplate(ctx, paused.id, { status: 'ACTIVE' })
+  expect(await find()).toHaveLength(400)
 })
 
 const seed = chooseSeed(20_261_125)

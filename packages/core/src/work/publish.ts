@@ -3,7 +3,7 @@
  * of its kind. Publishing a row twice is harmless: the queue ignores a job that it still has, and a claim guards the
  * work. Rows that are unclaimed some seconds after publishing are published again, so lost jobs need no tracking.
  */
-import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { work } from '../db/schema/index.ts'
@@ -20,9 +20,18 @@ export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Pro
   await setPublishedAt(ctx, null, isOneOf(uuids))
 }
 
-/** Makes the next poll publish all delayed work of the workspace, in the caller's transaction. */
+/** Makes the next poll publish all delayed work of the workspace, in the caller's transaction. Parked work stays parked. */
 export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
-  await setPublishedAt(ctx, null, isNoDrain)
+  await setPublishedAt(ctx, null, and(isNoDrain, isPublished))
+}
+
+const parkedUntil = timestampAt(Date.UTC(9999, 0))
+const isPublished = lt(work.publishedAt, parkedUntil)
+
+/** Keeps work from being published until it is requeued. Without that it would wait for ever. */
+export async function parkWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
+  if (uuids.length === 0) return
+  await setPublishedAt(ctx, parkedUntil, isOneOf(uuids))
 }
 
 const delayMs = 600_000
@@ -33,11 +42,11 @@ export async function delayWork(ctx: WorkScope, uuids: readonly string[]): Promi
 }
 
 /**
- * Delays work that a job could not claim, because it is paused. Does nothing if another job has claimed it, or if it
- * was requeued in the meantime and is not published yet.
+ * Delays work that a job could not claim, because it is paused. Does nothing if another job has claimed it, if it was
+ * requeued in the meantime and is not published yet, or if it is parked.
  */
 export async function delayUnclaimableWork(ctx: WorkScope, uuid: string): Promise<void> {
-  await setPublishedAt(ctx, inTenMinutes(), and(eq(work.id, uuid), isNotNull(work.publishedAt), isNull(work.token)))
+  await setPublishedAt(ctx, inTenMinutes(), and(eq(work.id, uuid), isPublished, isNull(work.token)))
 }
 
 const inTenMinutes = () => timestampAt(Date.now() + delayMs)

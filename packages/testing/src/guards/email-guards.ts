@@ -134,6 +134,6 @@ export const emailGuards: readonly TestedGuard[] = [
     file: sending,
     search: ", eq(templates.status, 'ACTIVE')",
     replacement: '',
-    tests: bySending,
+    tests: ['apps/worker/src/jobs/send-email-pauses.int.test.ts'],
   },
 ]

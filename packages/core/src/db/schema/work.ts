@@ -17,6 +17,7 @@
  * |           | waiting   | the poll added a job to the queue at `publishedAt`; again after ten seconds           |
  * |           | claimed   | released after an error: the queue runs the job again after a pause                   |
  * | delayed   | published | it cannot be claimed, or its campaign is paused: `publishedAt` is in the future       |
+ * | parked    | any above | its template is paused: `publishedAt` is in the year 9999, until it is requeued       |
  * | claimed   | any above | a job has written its `token`                                                         |
  * | (no row)  | claimed   | finished, in the transaction that records the outcome                                 |
  */

@@ -13,6 +13,7 @@ import { timeOfUpdate } from '../../kernel/time-of-update.ts'
 import { emailAdmins } from '../../mail/email-admins.ts'
 import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
+import { holdEmails } from '../pending-emails.ts'
 import { readTemplateSummary } from './templates.ts'
 import { templatePaused } from './templates.schema.ts'
 
@@ -58,6 +59,7 @@ export async function pauseIfReported(ctx: Ctx, id: TemplateId): Promise<void> {
     .update(templates)
     .set({ status: 'PAUSED', pauseReason, updatedAt: timeOfUpdate(template.updatedAt) })
     .where(byId(templates, ctx, id))
+  await holdEmails(ctx, id, 'PAUSED')
   await emit(ctx, templatePaused, await readTemplateSummary(ctx, id))
   await audit(ctx, 'template.paused', { subjectId: id, reason: pauseReason })
   await emailAdmins(ctx, 'TEMPLATE_PAUSED', { templateId: id })

@@ -16,7 +16,7 @@ import { containsText } from '../../request/contains-text.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange } from '../../request/time-range.ts'
-import { resumeEmails } from '../pending-emails.ts'
+import { holdEmails } from '../pending-emails.ts'
 import { deleteUnusedVersions } from './template-versions.ts'
 import type { Template, TemplateChange, TemplateInput, TemplateQuery, TemplateSummary } from './templates.schema.ts'
 import { checkVariables, toDataNames } from './variables.ts'
@@ -136,7 +136,7 @@ export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<Pag
 
 /**
  * Updates the fields in the change. Another content is a new version: emails that were accepted before are sent as
- * accepted. ACTIVE publishes the emails that wait for the template. A no-op update writes nothing.
+ * accepted. The emails that wait are parked while it is PAUSED. A no-op update writes nothing.
  */
 export async function updateTemplate(ctx: Ctx, id: TemplateId, change: TemplateChange): Promise<Template> {
   await checkNewSender(ctx, change.fromEmail)
@@ -165,7 +165,7 @@ export async function updateTemplate(ctx: Ctx, id: TemplateId, change: TemplateC
       await insertVersion(ctx, saved, checked)
       await deleteUnusedVersions(ctx, saved)
     }
-    if (isActivated) await resumeEmails(ctx, id)
+    if (saved.status !== current.status) await holdEmails(ctx, id, saved.status)
     await audit(ctx, 'template.updated', {
       subjectId: id,
       version: saved.version,

@@ -1,0 +1,75 @@
+import { readEmail } from '@rapport/core/emails/emails.ts'
+import { deleteTemplate, readTemplate, updateTemplate } from '@rapport/core/emails/templates/templates.ts'
+import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { expect, test } from 'vitest'
+import { createTestDeps, jobOf } from '../../test/fixtures.ts'
+import { sendEmail } from './send-mail.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const smtp = useForFile(() => startSmtpReceiver())
+const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
+
+const send = (id: EmailId) => sendEmail(deps, jobOf(ctx, 'EMAIL', uuidOf(id)))
+
+test('complaints pause one template and no other; a user activates it again', async () => {
+  const [template, other] = [await createTestTemplate(ctx), await createTestTemplate(ctx)]
+  const sent = []
+  for (let n = 1; n <= 4; n++) {
+    const email = await createTestEmail(ctx, template.id, { to: { email: `person-${n}@example.com` } })
+    await send(email.id)
+    sent.push(email.id)
+  }
+  const waiting = await createTestEmail(ctx, template.id, { to: { email: 'waiting@example.com' } })
+  for (const id of sent.slice(0, 3)) await complain(id)
+  const paused = await readTemplate(ctx, template.id)
+  expect(paused).toMatchObject({ status: 'PAUSED', pauseReason: '3 of the last 4 emails were reported as spam' })
+  expect(await readTemplate(ctx, other.id)).toMatchObject({ status: 'ACTIVE' })
+  await expect(createTestEmail(ctx, template.id)).rejects.toMatchObject({ code: 'wrong_state' })
+  await createTestEmail(ctx, other.id)
+  await send(waiting.id)
+  expect(await readEmail(ctx, waiting.id)).toMatchObject({ status: 'PENDING' })
+  await expect(deleteTemplate(ctx, template.id)).rejects.toMatchObject({ code: 'in_use' })
+  await updateTemplate(ctx, template.id, { status: 'ACTIVE' })
+  await complain(sent[3])
+  await send(waiting.id)
+  expect(await readEmail(ctx, waiting.id)).toMatchObject({ status: 'SENT' })
+  expect((await listEventTypes(ctx)).filter((type) => type === 'template.paused')).toHaveLength(1)
+  expect(await readEmail(ctx, sent[0] ?? waiting.id)).toMatchObject({ complainedAt: expect.any(String) })
+})
+
+test('an email is parked whose template paused while it was accepted', async () => {
+  const template = await createTestTemplate(ctx)
+  const { id } = await createTestEmail(ctx, template.id)
+  const readWait = async () =>
+    (
+      await database.pool.query<{ isParked: boolean | null }>(
+        `select published_at > now() + interval '1 year' as "isParked" from work where id = $1`,
+        [uuidOf(id)],
+      )
+    ).rows
+  await database.pool.query(`update templates set status = 'PAUSED'`)
+  await send(id)
+  expect(await readWait()).toEqual([{ isParked: true }])
+  await updateTemplate(ctx, template.id, { status: 'ACTIVE' })
+  expect(await readWait()).toEqual([{ isParked: null }])
+  await send(id)
+  expect(await readEmail(ctx, id)).toMatchObject({ status: 'SENT' })
+})
+
+const complain = (id: EmailId | undefined) =>
+  reportMailEvent(ctx, {
+    type: 'COMPLAINT',
+    email: null,
+    recipientToken: null,
+    messageId: `<${id}@example.com>`,
+    providerMessageId: null,
+    class: null,
+    code: null,
+    detail: 'abuse',
+  })
