@@ -37,9 +37,8 @@ export interface ClaimedEmail extends EmailRow {
 export type EmailOutcome = MailOutcome | { kind: 'withdrawn'; error: string }
 
 const minute = 60_000
-/** After a temporary refusal. A server that delays unknown senders accepts them after some minutes. */
+/** After a temporary refusal, within 24 hours. A server that delays unknown senders accepts them after some minutes. */
 const retryDelaysMs = [minute / 2, 5 * minute, 30 * minute, 180 * minute, 720 * minute] as const
-const maxAgeMs = 24 * 60 * minute
 
 /** Claims a PENDING email of an ACTIVE template, and skips it if its address is suppressed. Parks one of a PAUSED template. */
 export function claimEmail(ctx: Ctx, claim: Claim): Promise<ClaimedEmail | undefined> {
@@ -115,12 +114,9 @@ export async function askAgain(
 export const isFinalEmailOutcome = (email: EmailRow, outcome: EmailOutcome): boolean =>
   retryDelayMs(email, outcome) === undefined
 
-/** When the next attempt follows a temporary refusal: at most five times, within 24 hours. */
-function retryDelayMs({ attempts, createdAt }: EmailRow, outcome: EmailOutcome): number | undefined {
-  if (outcome.kind !== 'refused' || !outcome.temporary) return undefined
-  const delayMs = retryDelaysMs[attempts - 1]
-  const isLate = delayMs !== undefined && Date.now() + delayMs > Date.parse(createdAt) + maxAgeMs
-  return isLate ? undefined : delayMs
+/** When the next attempt follows a temporary refusal: at most five times. */
+function retryDelayMs({ attempts }: EmailRow, outcome: EmailOutcome): number | undefined {
+  return outcome.kind === 'refused' && outcome.temporary ? retryDelaysMs[attempts - 1] : undefined
 }
 
 type Ending = Pick<EmailRow, 'reason'> &

@@ -108,8 +108,8 @@ export const emailGuards: readonly TestedGuard[] = [
     promise: 'emails',
     name: 'an email with an unknown outcome is sent again',
     file: sending,
-    search: "if (outcome.kind !== 'refused' || !outcome.temporary) return undefined",
-    replacement: "if (outcome.kind === 'sent' || (outcome.kind === 'refused' && !outcome.temporary)) return undefined",
+    search: "return outcome.kind === 'refused' && outcome.temporary ?",
+    replacement: "return outcome.kind === 'ambiguous' || (outcome.kind === 'refused' && outcome.temporary) ?",
     tests: bySending,
   },
   {
@@ -124,8 +124,8 @@ export const emailGuards: readonly TestedGuard[] = [
     promise: 'emails',
     name: 'an email that is refused for now is tried for ever',
     file: sending,
-    search: 'return isLate ? undefined : delayMs',
-    replacement: 'return isLate ? delayMs : delayMs',
+    search: 'retryDelaysMs[attempts - 1]',
+    replacement: 'retryDelaysMs[0]',
     tests: bySending,
   },
   {
