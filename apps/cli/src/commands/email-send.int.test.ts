@@ -32,6 +32,11 @@ test('values are texts with =, and JSON with :=', async () => {
   expect(body).toEqual({ templateId: template, to: { email: 'ada@example.com' }, data, tags: [] })
 })
 
+test('an address is one whatever it begins with', async () => {
+  const { body } = await send('con_artist@example.com')
+  expect(body).toMatchObject({ to: { email: 'con_artist@example.com' } })
+})
+
 test('arguments take precedence over the file; labels and a key are passed on', async () => {
   const file = writeData('{"total": 1, "lines": [{"name": "Tea"}]}')
   const contactId = 'con_01kag7m3v9e8fs2t4w6x8y0z1b'

@@ -42,7 +42,7 @@ export const emailSend = defineCommand({
     const email = await rapport.emails.create(
       {
         templateId,
-        to: to.startsWith('con_') ? { contactId: to } : { email: to },
+        to: to.includes('@') ? { email: to } : { contactId: to },
         data,
         tags: tags === undefined ? [] : tags.split(',').map((tag) => tag.trim()),
       },
