@@ -1017,6 +1017,8 @@ CREATE INDEX "campaigns_segment_index" ON "campaigns" USING btree ("workspace_id
 CREATE INDEX "emails_created_index" ON "emails" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "emails_contact_index" ON "emails" USING btree ("workspace_id","contact_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "emails_template_index" ON "emails" USING btree ("workspace_id","template_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "emails_status_index" ON "emails" USING btree ("workspace_id","status","created_at","id");--> statement-breakpoint
+CREATE INDEX "emails_tags_index" ON "emails" USING gin ("workspace_id","tags");--> statement-breakpoint
 CREATE INDEX "emails_pending_index" ON "emails" USING btree ("workspace_id","template_id") WHERE "emails"."status" = 'PENDING';--> statement-breakpoint
 CREATE INDEX "emails_ended_index" ON "emails" USING btree ("ended_at") WHERE "emails"."ended_at" is not null;--> statement-breakpoint
 CREATE INDEX "emails_provider_message_index" ON "emails" USING btree ("provider_message_hash") WHERE "emails"."provider_message_hash" is not null;--> statement-breakpoint

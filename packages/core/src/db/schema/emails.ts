@@ -112,6 +112,8 @@ export const emails = tenantTable(
       index('emails_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('emails_contact_index').on(t.workspaceId, t.contactId, t.createdAt, t.id),
       index('emails_template_index').on(t.workspaceId, t.templateId, t.createdAt, t.id),
+      index('emails_status_index').on(t.workspaceId, t.status, t.createdAt, t.id),
+      index('emails_tags_index').using('gin', t.workspaceId, t.tags),
       index('emails_pending_index').on(t.workspaceId, t.templateId).where(sql`${t.status} = 'PENDING'`),
       index('emails_ended_index').on(t.endedAt).where(sql`${t.endedAt} is not null`),
       // Reports of mail providers do not name the workspace.
