@@ -1,7 +1,7 @@
 /**
  * The quotas of emails from templates. Counting thousands of rows for each email would be slow: each process counts every
- * five seconds, and adds the emails that it accepts. Once little of a quota is left, each email is counted exactly, and
- * concurrent callers wait for each other.
+ * five seconds, and adds the emails that it accepts. Once so much is used that what other processes accept meanwhile could
+ * exceed the quota, each email is counted exactly, and concurrent callers wait for each other.
  */
 import { and, eq } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
@@ -33,9 +33,10 @@ interface Estimate {
 }
 
 const ttlMs = 5_000
-/** Whether `added` more emails leave so little of a quota that each is counted: less than is accepted at once. */
+/** What all processes may accept in that time before a quota is exceeded. A quota up to the minimum is always exact. */
+const reserveOf = (limit: number) => Math.min(Math.max(limit / 2, 1_000), 10_000)
 const isNearLimit = ({ limit, used }: Estimate, added: number) =>
-  limit !== Infinity && used + added > limit - Math.max(limit / 10, 200)
+  limit !== Infinity && used + added > limit - reserveOf(limit)
 
 const createEstimates = (name: Name) =>
   new LRUCache<WorkspaceId, Estimate, Ctx>({

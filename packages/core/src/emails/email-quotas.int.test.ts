@@ -1,0 +1,32 @@
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test, vi } from 'vitest'
+import { takeEmailQuota } from '../mail/mail-quotas.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { setQuotas } from '../workspaces/set-quotas.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+/** Imports the quotas like another process, with estimates of its own. */
+async function startProcess() {
+  vi.resetModules()
+  return await import('./email-quotas.ts')
+}
+
+test('two processes together accept no more emails than the quota', async () => {
+  await setQuotas(ctx, { emails: 500 })
+  const [first, second] = [await startProcess(), await startProcess()]
+  const accept = (n: number) =>
+    inTransaction(ctx, async (ctx: Ctx) => {
+      await (n % 2 === 0 ? first : second).requireEmailQuotas(ctx)
+      await takeEmailQuota(ctx, `person-${n}@example.com`, Infinity)
+    }).then(
+      () => 'accepted',
+      (error: unknown) => String(error),
+    )
+  const results = []
+  for (let n = 0; n < 700; n += 10)
+    results.push(...(await Promise.all(Array.from({ length: 10 }, (_, i) => accept(n + i)))))
+  expect(results.filter((result) => result === 'accepted')).toHaveLength(500)
+  expect(results.filter((result) => result.includes('quota of this workspace is used up'))).toHaveLength(200)
+})
