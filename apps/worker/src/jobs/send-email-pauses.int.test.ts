@@ -1,4 +1,6 @@
-import { readEmail } from '@rapport/core/emails/emails.ts'
+import { createEmailBatch } from '@rapport/core/emails/create-email-batch.ts'
+import { EmailQuery } from '@rapport/core/emails/emails.schema.ts'
+import { listEmails, readEmail } from '@rapport/core/emails/emails.ts'
 import { deleteTemplate, readTemplate, updateTemplate } from '@rapport/core/emails/templates/templates.ts'
 import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
@@ -60,6 +62,27 @@ test('an email is parked whose template paused while it was accepted', async () 
   expect(await readWait()).toEqual([{ isParked: null }])
   await send(id)
   expect(await readEmail(ctx, id)).toMatchObject({ status: 'SENT' })
+})
+
+test('the refusal of the two hundredth address that does not exist pauses its template', async () => {
+  const template = await createTestTemplate(ctx)
+  const emails = Array.from({ length: 100 }, (_, n) => ({
+    templateId: template.id,
+    to: { email: `person-${n}@example.com` },
+    data: { resetUrl: 'https://shop.example/reset/x' },
+  }))
+  for (let batch = 0; batch < 2; batch++) await createEmailBatch(ctx, { emails })
+  const [last] = (await listEmails(ctx, EmailQuery.parse({ limit: '1' }))).data
+  if (!last) throw new Error('no emails')
+  await database.pool.query(
+    `update emails set status = 'FAILED', bounce_class = 'HARD', ended_at = now() where id <> $1`,
+    [uuidOf(last.id)],
+  )
+  smtp.decide(() => ({ refusal: '550 5.1.1 No such user' }))
+  await send(last.id)
+  const paused = { status: 'PAUSED', pauseReason: '200 of the last 200 addresses do not exist' }
+  expect(await readTemplate(ctx, template.id)).toMatchObject(paused)
+  expect(await readEmail(ctx, last.id)).toMatchObject({ status: 'FAILED', bounceClass: 'HARD' })
 })
 
 const complain = (id: EmailId | undefined) =>

@@ -18,7 +18,7 @@ import { readTemplateSummary } from './templates.ts'
 import { templatePaused } from './templates.schema.ts'
 
 export interface Rates {
-  /** The emails that a server accepted or refused. */
+  /** The emails that a server accepted or refused. A refusal is reported before its email ends. */
   sent: number
   complained: number
   hardBounces: number
@@ -74,6 +74,6 @@ const readRates = namedStatement('read the rates of a template', {
     from (
       select complained_at, bounce_class from emails e
       where e.workspace_id = ${workspaceId} and e.template_id = ${templateId} and e.created_at >= ${since}
-        and e.status in ('SENT', 'FAILED', 'INTERRUPTED')
+        and (e.status in ('SENT', 'FAILED', 'INTERRUPTED') or e.bounce_class is not null)
       order by e.created_at desc, e.id desc limit ${lastEmails}) as last`,
 })
