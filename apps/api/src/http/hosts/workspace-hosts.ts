@@ -34,10 +34,11 @@ export const workspaceHosts = fp(
           done()
         },
         // Probes and metrics work without the database.
-        (error: Error) => done(request.routeOptions.config.rateLimit === false ? undefined : error),
+        (error: unknown) => done(request.routeOptions.config.rateLimit === false ? undefined : (error as Error)),
       )
     })
     // After the rate limits, and before the authentication.
+    // oxlint-disable-next-line max-params -- A hook of Fastify that makes no request wait.
     app.addHook('preParsing', ({ baseCtx, routeOptions }, _reply, payload, done) => {
       if (baseCtx.pagesHost && !isPublicPath(routeOptions.url ?? '')) throw notFound('Page')
       done(null, payload)
