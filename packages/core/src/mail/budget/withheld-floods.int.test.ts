@@ -68,11 +68,11 @@ test('mails that are too old are given up in parts, before any is released', asy
   expect(await listVisitorMails(ctx, 'RELEASED')).toEqual(emails)
 })
 
-const flood = countRuns({ gate: 2_000, full: 100_000 })
+const flood = countRuns({ gate: 2_000, full: 50_000 })
 test(`a sign-up beside ${flood} withheld mails reads none of them`, async () => {
   await askVisitors(ctx, list.id, { count: 5 })
   await releaseVisitorMails(ctx)
-  await insertWithheld(flood)
+  for (let part = 0; part < flood; part += 2_000) await insertWithheld(2_000)
   await database.pool.query('analyze visitor_mails')
   await askVisitors(ctx, list.id, { count: 1, name: 'late' })
   expect(await countReads((ctx) => findWaitingWorkspaces(ctx.db, { onlyNew: true }))).toBeLessThan(20)
