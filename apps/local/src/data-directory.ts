@@ -37,10 +37,15 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   try {
     const file = localFileOf(path)
     let state = await readLocalState(file)
-    const save = async (change: Partial<LocalState>) => {
-      state = { ...state, ...change }
+    async function write(): Promise<void> {
       await writeLocalState(file, state)
       await writeVariables(join(path, 'local.env'), state.running)
+    }
+    let writing = Promise.resolve()
+    // One after the other: each replaces the same files.
+    const save = (change: Partial<LocalState>) => {
+      state = { ...state, ...change }
+      return (writing = writing.catch(() => {}).then(write))
     }
     await save({})
     return {

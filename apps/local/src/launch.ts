@@ -140,6 +140,7 @@ export function launch(inherited: Environment, { log, isDevelopment }: LaunchOpt
       return
     }
     const sources = watchSources(async (name) => {
+      log(`Restarting the ${titles[name]} ...`)
       await programs[name].stop(graceMs)
       if (stopping.signal.aborted) return
       const program = (programs[name] = start(name))

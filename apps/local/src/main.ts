@@ -1,6 +1,7 @@
 import { ConfigError, inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { launch, messageOf } from './launch.ts'
 import { isSupportedNode, supportedNode } from './node-version.ts'
+import { describeWatch } from './watch-sources.ts'
 import { welcome } from './welcome.ts'
 
 /** One Ctrl-C may arrive twice, from the terminal and the package manager. Within this time it counts as one. */
@@ -24,7 +25,7 @@ let finishing: Promise<void> | undefined
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopOnSignal)
 void running.failed.then((line) => finish(1, line))
 void running.started.then(
-  (started) => console.log(welcome(started)),
+  (started) => console.log([welcome(started), ...(isDevelopment ? [describeWatch()] : [])].join('\n')),
   (error: unknown) => finish(error instanceof ConfigError ? 78 : 1, `Rapport did not start. ${messageOf(error)}`),
 )
 

@@ -8,6 +8,11 @@ const folders: Record<ProgramName, string[]> = {
   worker: ['apps/worker/src', 'packages/core/src'],
 }
 
+export const describeWatch = (): string =>
+  `  Watching ${[...new Set(Object.values(folders).flat())].join(', ')}: after a save, the API or the worker
+  starts again, in some seconds. A debugger can attach to the API (port 9229) and to the worker (9230).
+`
+
 /** An editor saves in several steps, and a checkout changes many files. */
 const quietMs = 100
 
