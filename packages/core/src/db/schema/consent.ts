@@ -119,6 +119,8 @@ export const ownStatuses = ['PENDING', 'CONFIRMED', 'REMOVED'] as const
  * | a row BOUNCED                                                         | BOUNCED      |
  * | a row MANUAL                                                          | UNSUBSCRIBED |
  * | none                                                                  | own status   |
+ *
+ * Only CONFIRMED is mailed: see `isMailable` there. An ended status never opens by itself: see `deriveStatus`.
  */
 export const subscriptions = tenantTable(
   'subscriptions',
