@@ -27,7 +27,7 @@ async function createSent(input: Partial<CampaignInput>, { daysAgo = 0 } = {}) {
   const sentAt = sql`now() - make_interval(days => ${daysAgo}, secs => 60)`
   await ctx.db
     .update(campaigns)
-    .set({ status: 'SENT', sentAt, completedAt: sentAt })
+    .set({ status: 'SENT', sentAt, completedAt: sentAt, updatedAt: sentAt })
     .where(byId(campaigns, ctx, id))
   return id
 }

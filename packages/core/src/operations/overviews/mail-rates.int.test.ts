@@ -52,12 +52,12 @@ test('shows the highest rates of workspaces and domains, until 7 days after the 
     'domain complained': 0.005,
   })
   const weekAgo = sql`now() - interval '8 days'`
-  await database.db.execute(sql`update campaigns set sent_at = ${weekAgo}`)
+  await database.db.execute(sql`update campaigns set sent_at = ${weekAgo}, updated_at = ${weekAgo}`)
   expect(await readRates()).toMatchObject({ 'workspace bounced': 0.08 })
   await database.db.execute(sql`update workspaces set suspended_at = ${weekAgo}`)
   expect(await readRates()).toEqual(none)
   await database.db.execute(sql`update workspaces set suspended_at = null`)
-  await database.db.execute(sql`update campaigns set status = 'PAUSED', updated_at = ${weekAgo}`)
+  await database.db.execute(sql`update campaigns set status = 'PAUSED'`)
   expect(await readRates()).toEqual(none)
 })
 

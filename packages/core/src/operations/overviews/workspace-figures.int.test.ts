@@ -118,7 +118,7 @@ test('the worst campaign of 30 days has 500 emails or more, of complaints ten', 
     worstComplaintRate: 0.01,
     worstComplaintCampaignId: reported,
   })
-  await database.db.execute(sql`update campaigns set sent_at = now() - interval '100 days', status = 'SENDING'`)
+  await database.db.execute(sql`update campaigns set status = 'SENDING', updated_at = now() - interval '31 days'`)
   expect(await readFigures()).toMatchObject({ mails: 2_599, worstHardBounceRate: 0.1 })
   await database.db.execute(sql`update campaigns set completed_at = now() - interval '31 days', status = 'SENT'`)
   const { lastSentAt, ...figures } = await readFigures()
