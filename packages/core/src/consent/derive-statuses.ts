@@ -18,6 +18,7 @@ import { emitMany } from '../events/emit.ts'
 import type { ContactId, SuppressionId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { type ConsentRecords, toKey } from './consent-records.ts'
+import { keepLists } from './keep-lists.ts'
 import { deriveStatus, isOpen, type SubscriptionState } from './derive-status.ts'
 import { recordSubscriptionActivity, refreshSubscribedStatus } from './subscribed-status.ts'
 import { subscriptionConfirmed, subscriptionCreated, subscriptionUnsubscribed } from './subscription-events.ts'
@@ -148,12 +149,20 @@ function seeContacts({ contacts: known, rows, hashOf }: ConsentRecords): { id: S
   return seen
 }
 
-/** Writes the rows that changed, also those that a former SECRET_KEY has hashed. Returns them, and those taken back. */
+/**
+ * Writes the rows that changed, also those that a former SECRET_KEY has hashed, but for a list that was deleted meanwhile.
+ * Returns them, and those taken back.
+ */
 async function saveSuppressions(ctx: Ctx, { rows, stored, mode }: ConsentRecords): Promise<SuppressionRow[]> {
   if (mode === 'shared') return []
   const current = new Set([...rows.values()].map(({ id }) => id))
   const withdrawn = [...stored.rows.values()].filter(({ id }) => !current.has(id))
-  const changed = [...rows.values()].filter((row) => !isSame(row, stored.rows.get(row.id)))
+  const next = [...rows.values()].filter((row) => !isSame(row, stored.rows.get(row.id)))
+  const lists = await keepLists(
+    ctx,
+    next.flatMap(({ listId }) => listId ?? []),
+  )
+  const changed = next.filter(({ listId }) => listId === null || lists.has(listId))
   if (withdrawn.length > 0)
     await deleteRows(ctx.db, { workspaceId: ctx.workspaceId, ids: withdrawn.map(({ id }) => id) })
   if (changed.length > 0) await upsertRows(ctx.db, { rows: suppressionRows.stringify(changed) })

@@ -8,7 +8,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../work/enqueue.ts'
-import { campaigns, forms, lists, subscriptions } from '../db/schema/index.ts'
+import { campaigns, forms, lists, subscriptions, suppressions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
 import { listDeleted } from './list-events.ts'
 import { listColumns, toList } from './lists.ts'
@@ -16,8 +16,8 @@ import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Deletes a list and emits `list.deleted`. It is unavailable immediately. In the background, without events, the worker
- * gives up the confirmations that wait and removes the subscriptions. Throws `in_use` while a campaign to it is SENDING or
- * PAUSED. Campaigns, forms and events that refer to it remain.
+ * gives up the confirmations that wait and removes the subscriptions and suppressions. Throws `in_use` while a campaign to
+ * it is SENDING or PAUSED. Campaigns, forms and events that refer to it remain.
  */
 export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -57,6 +57,7 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
       await removeSubscriptions(ctx, id, subscribers)
       return true
     }
+    if (await removeSuppressions(ctx, id)) return true
     // The lock blocks new subscriptions, so the statuses of all contacts are final.
     const [list] = await ctx.db.select().from(lists).where(isDeleted(ctx, id)).for('update')
     if (!list) return false
@@ -97,6 +98,21 @@ async function removeSubscriptions(ctx: Ctx, listId: ListId, contactIds: readonl
       ),
     )
   await refreshSubscribedStatus(ctx, contactIds)
+}
+
+/** What was said about the list alone: in the order in which `readRows` reads, and others write. */
+async function removeSuppressions(ctx: Ctx, listId: ListId): Promise<boolean> {
+  const { workspaceId, id, createdAt } = suppressions
+  const rows = await ctx.db
+    .select({ id })
+    .from(suppressions)
+    .where(and(eq(workspaceId, ctx.workspaceId), eq(suppressions.listId, listId)))
+    .orderBy(createdAt, id)
+    .limit(batchSize)
+    .for('update')
+  const ids = rows.map((row) => row.id)
+  if (ids.length > 0) await ctx.db.delete(suppressions).where(and(eq(workspaceId, ctx.workspaceId), inArray(id, ids)))
+  return ids.length > 0
 }
 
 function isDeleted(ctx: Ctx, id: ListId) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, getTableColumns, inArray, isNull, ne, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, isNull, ne, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext, requireAtHost } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
@@ -143,16 +143,6 @@ export async function requireList(ctx: Ctx, id: ListId): Promise<ListSettings> {
   const list = await findList(ctx, id)
   if (!list) throw notFound('List')
   return list
-}
-
-/** Returns those of the lists that exist. */
-export async function findLists(ctx: Ctx, ids: readonly ListId[]): Promise<Set<ListId>> {
-  if (ids.length === 0) return new Set()
-  const rows = await ctx.db
-    .select({ id: lists.id })
-    .from(lists)
-    .where(and(eq(lists.workspaceId, ctx.workspaceId), inArray(lists.id, [...new Set(ids)]), isNull(lists.deletedAt)))
-  return new Set(rows.map(({ id }) => id))
 }
 
 /** Throws `validation_error` if the list, which the input names, does not exist. */

@@ -24,7 +24,7 @@ const exceptions: Record<string, string[]> = {
   deals: ['deals/', 'custom-fields/clear-custom-field.ts'],
   // `deriveStatuses` alone writes statuses, and what they are derived from. A deleted list or contact deletes its own.
   subscriptions: ['consent/derive-statuses.ts', 'lists/delete-list.ts', 'lists/delete-subscriptions.ts'],
-  suppressions: ['consent/derive-statuses.ts'],
+  suppressions: ['consent/derive-statuses.ts', 'lists/delete-list.ts'],
   // Recovery, and the command for a restored backup, mark orphaned claims as interrupted in every table with claims.
   campaigns: ['campaigns/', 'operations/recovery/'],
   campaignRecipients: ['campaigns/', 'operations/recovery/'],

@@ -1,5 +1,5 @@
 /** Suppresses the addresses of a file. */
-import { findLists } from '../../lists/lists.ts'
+import { keepLists } from '../../consent/keep-lists.ts'
 import type { Ctx } from '../../request/context.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import type { ClaimedImport } from '../import-claim.ts'
@@ -15,7 +15,7 @@ export async function writeSuppressionRows(
 ): Promise<WrittenRows> {
   const valid = rows.filter((row) => 'suppression' in row)
   const named = valid.flatMap(({ suppression: { listId } }) => listId ?? [])
-  const lists = await findLists(ctx, named)
+  const lists = await keepLists(ctx, named)
   const isUnknown = ({ suppression: { listId } }: (typeof valid)[number]) => listId !== undefined && !lists.has(listId)
   const added = valid.flatMap((row) => {
     const { saidAt: at, listId, ...said } = row.suppression
