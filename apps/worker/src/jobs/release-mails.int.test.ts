@@ -51,7 +51,7 @@ async function sendReleased(): Promise<void> {
 }
 
 /** Counts rows of the workspace. */
-async function count(table: 'mails' | 'visitor_mails', condition = 'true'): Promise<number> {
+async function count(table: 'mails' | 'visitor_mails' | 'mail_requests', condition = 'true'): Promise<number> {
   const query = `select from ${table} where workspace_id = $1 and ${condition}`
   return (await database.pool.query(query, [uuidOf(ctx.workspaceId)])).rows.length
 }
@@ -148,13 +148,40 @@ test('someone whose mail was sent late, and who asks again at once, is sent one 
   expect(await listVisitorMails(ctx, 'WAITING')).toEqual([ada])
 })
 
+test('someone who asks three times while a mail waits is counted and sent one', async () => {
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  expect([await count('mail_requests'), await count('mails')]).toEqual([1, 1])
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  expect(received()).toEqual([ada])
+  await useMailedLink(ctx, ada)
+})
+
+test('someone who leaves while a mail is repeated and asks again gets the later one', async () => {
+  await setQuotas(ctx, { confirmations: 2 })
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  await releaseVisitorMails(ctx)
+  smtp.decide(() => 450)
+  await expect(sendReleased()).rejects.toThrow('450')
+  await optOutContact(ctx, (await findContactByEmail(ctx, ada))?.id ?? newId('con'), {})
+  smtp.decide(() => 'accept')
+  await askVisitors(ctx, listId, { count: 1, name: 'ada' })
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  expect(received()).toEqual([ada])
+  await useMailedLink(ctx, ada)
+})
+
 test('a mail to a former address does not hold up one to the present address', async () => {
   const [email = ''] = await askVisitors(ctx, listId, { count: 1 })
   await releaseVisitorMails(ctx)
   await sendReleased()
   const contact = await findContactByEmail(ctx, email)
   await updateContact(ctx, contact?.id ?? newId('con'), { email: ada })
-  await addSubscriber(ctx, listId, { contactId: contact?.id ?? newId('con'), status: 'PENDING' })
+  for (let round = 0; round < 2; round++)
+    await addSubscriber(ctx, listId, { contactId: contact?.id ?? newId('con'), status: 'PENDING' })
   await sendReleased()
   expect(received()).toEqual([email, ada])
 })

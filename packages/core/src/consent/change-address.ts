@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { workspaces } from '../db/schema/index.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import {
@@ -12,9 +13,10 @@ import {
   toKey,
 } from './consent-records.ts'
 import { restoreLostRows } from './lost-rows.ts'
-import { isOpen, type SubscriptionState } from './derive-status.ts'
+import type { SubscriptionState } from './derive-status.ts'
 import { deriveStatuses } from './derive-statuses.ts'
 import { hashEmail } from './hash-email.ts'
+import { isRefused } from './link-rules.ts'
 import { type ConsentSource, givenConsent, requestedConsent, withProof } from './proofs.ts'
 import { combine, isByPerson, keyOf, type SuppressionRow } from './suppression-rows.ts'
 import { copyTrackingDenials, storeTrackingDenials } from './tracking/tracking-denials.ts'
@@ -134,6 +136,9 @@ const isAsked = ({ ownStatus, consent }: SubscriptionState): boolean =>
 
 /** Emails the new address a link for each subscription that is PENDING, within the limits for these emails. */
 export async function askToConfirm(ctx: Ctx, email: string, states: readonly SubscriptionState[]): Promise<void> {
-  for (const { listId, contactId } of states.filter((state) => isOpen(state) && state.status === 'PENDING'))
-    await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', email, listId, contactId })
+  for (const state of states.filter(({ status }) => status === 'PENDING')) {
+    const { listId, contactId } = state
+    const isOlder = (issuedAt: Timestamp) => isRefused(state, [], issuedAt)
+    await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', email, listId, contactId, isRefused: isOlder })
+  }
 }

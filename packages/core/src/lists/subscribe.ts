@@ -74,16 +74,19 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
   const { contact, listId, tracking, locale } = request
   const key = { listId, contactId: contact.id }
   const records = await lockConsent(ctx, { contacts: [contact], mode: 'shared' })
-  if (!canConfirm(listRows(records, contact.email, listId))) return false
+  const rows = listRows(records, contact.email, listId)
+  if (!canConfirm(rows)) return false
   const current = records.subscriptions.get(toKey(key))
   if (current?.status === 'CONFIRMED') return false
   requireNotOvertaken(records, { email: contact.email, listId, state: current })
   const isNew = !current || current.ownStatus === 'REMOVED'
   if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
+  const state = records.subscriptions.get(toKey(key))
   const isMailed = await requestConfirmationMail(ctx, {
     kind: 'CONFIRMATION',
     ...key,
     email: contact.email,
+    isRefused: (issuedAt) => !state || isRefused(state, rows, issuedAt),
     tracking,
     locale,
   })

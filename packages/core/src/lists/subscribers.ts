@@ -1,6 +1,7 @@
 /** Manages the subscribers of a list for the API. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
+import { isRefused } from '../consent/link-rules.ts'
 import { restoreLostRows } from '../consent/lost-rows.ts'
 import { hasLeft, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
@@ -19,6 +20,7 @@ import { subscriptions } from '../db/schema/index.ts'
 import { qualify } from '../db/statements/qualify.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 import { replaceWaitingMail } from '../mail/budget/visitor-mails.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -87,7 +89,8 @@ export function addSubscriber(
     const key = { listId, contactId: contact.id }
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'shared' })
     const current = records.subscriptions.get(toKey(key))
-    requireAllowed(listRows(records, contact.email, listId), current)
+    const rows = listRows(records, contact.email, listId)
+    requireAllowed(rows, current)
     const isNew = !current || current.ownStatus === 'REMOVED'
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
     // A CONFIRMED subscription needs no link, so none can be too old.
@@ -105,6 +108,7 @@ export function addSubscriber(
         ...key,
         email: contact.email,
         isAfterRemoval: current?.ownStatus === 'REMOVED',
+        isRefused: (issuedAt: Timestamp) => isRefused(state, rows, issuedAt),
       } as const
       const isMailed = await requestConfirmationMail(ctx, mail)
       const proof = requestedConsent(ctx, contact.email, request.consent)

@@ -1,6 +1,7 @@
 import type { MailData } from '../db/schema/index.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 import { readQuotas } from '../quotas/require-quota.ts'
 import { hasBudget } from './budget/budgets.ts'
 import { lockVisitorMails, replaceWaitingMail, storeVisitorMail } from './budget/visitor-mails.ts'
@@ -19,6 +20,8 @@ interface Requested {
   contactId: ContactId
   /** No link that was mailed before confirms any more: the next one need not wait ten minutes. */
   isAfterRemoval?: boolean
+  /** Whether the link of a mail of this moment does nothing any more: that mail is not sent. Default: it does. */
+  isRefused?: (issuedAt: Timestamp) => boolean
   tracking?: MailData['tracking'] | undefined
   /** The language of the page or form on which the person asked for it. */
   locale?: string | null | undefined
@@ -31,29 +34,26 @@ interface Requested {
  */
 export async function requestConfirmationMail(
   ctx: Ctx,
-  { kind, email, listId, contactId, isAfterRemoval, tracking, locale }: Requested,
+  { kind, email, listId, contactId, isAfterRemoval, isRefused = () => false, tracking, locale }: Requested,
 ): Promise<boolean> {
   if (!(await canMail(ctx))) return false
   const quotas = await readQuotas(ctx)
   const { mailsPerAddress } = quotas
   const subject = { kind, contactId, listId }
   const isVisitor = ctx.actor.kind === 'public'
-  const known = await lockVisitorMails(ctx, subject, email)
-  if (known === 'SENT' && !isAfterRemoval) return false
-  // A mail that waits was counted when the visitor asked, and nothing was sent: a caller need not wait ten minutes.
-  const replaced = isVisitor ? undefined : await replaceWaitingMail(ctx, subject)
-  // Nor need a visitor, who may have left meanwhile: then only a later mail is sent. It counts for the day.
-  const limits = { kind, listId, mayFollowAtOnce: isAfterRemoval || known === 'UNSENT', mailsPerAddress }
-  if (!replaced && !(await takeConfirmationQuota(ctx, email, limits))) return false
+  const { isSent, waitingId, areVoid } = await lockVisitorMails(ctx, subject, { email, isRefused })
+  if (isSent && !isAfterRemoval) return false
+  const limits = { kind, listId, mayFollowAtOnce: isAfterRemoval || areVoid, mailsPerAddress }
+  if (!waitingId && !(await takeConfirmationQuota(ctx, email, limits))) return false
   const data = {
     contactId,
     ...(listId && { listId }),
     ...(tracking?.length && { tracking }),
     ...(locale && { locale }),
   }
-  if (isVisitor && hasBudget(quotas, kind)) await storeVisitorMail(ctx, subject, { to: email, data })
+  if (isVisitor && hasBudget(quotas, kind)) await storeVisitorMail(ctx, subject, { to: email, data, waitingId })
   else {
-    if (isVisitor) await replaceWaitingMail(ctx, subject)
+    await replaceWaitingMail(ctx, subject)
     await enqueueMail(ctx, { kind, to: email, data })
   }
   return true

@@ -57,7 +57,7 @@ const given = [
   {
     name: 'a visitor subscribes an address that bounced or is blocked',
     file: subscribe,
-    search: '  if (!canConfirm(listRows(records, contact.email, listId))) return false\n',
+    search: '  if (!canConfirm(rows)) return false\n',
     replacement: '',
     tests: suppressedVisitors,
   },

@@ -56,13 +56,23 @@ export function request(current: TrackingChoice, proof: TrackingProof): Tracking
   return { ...current, proofs: [proof, ...rest].slice(0, maxProofs) }
 }
 
+interface GrantingLink {
+  scope: readonly TrackedAction[]
+  issuedAt: Timestamp
+  email: string
+}
+
+/** Whether a link would grant anything. */
+export const wouldGrant = (current: TrackingChoice, link: GrantingLink): boolean =>
+  confirm(current, link, { confirmedAt: null, confirmedFrom: null }) !== undefined
+
 /**
  * Completes the open request, as far as the link names its actions and was mailed after the last denial of them. Returns
  * undefined if nothing is granted.
  */
 export function confirm(
   current: TrackingChoice,
-  link: { scope: readonly TrackedAction[]; issuedAt: Timestamp; email: string },
+  link: GrantingLink,
   used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'>,
 ): { consent: TrackingChoice; granted: TrackedAction[] } | undefined {
   const open = findRequest(current)

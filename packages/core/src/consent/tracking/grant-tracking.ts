@@ -7,7 +7,7 @@ import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts
 import type { Ctx } from '../../request/context.ts'
 import { readSuppressions } from '../consent-records.ts'
 import { canConfirm } from '../suppression-rows.ts'
-import { actionsOf, confirm, noTrackingChoice, request } from './change-consent.ts'
+import { actionsOf, confirm, noTrackingChoice, request, wouldGrant } from './change-consent.ts'
 import {
   type AddressedContact,
   changeConsent,
@@ -49,7 +49,9 @@ export async function requestGrant(
   const { id: contactId, email } = contact
   const tracking = await readGrantScope(ctx, contact, source)
   if (tracking.length === 0 || !canConfirm(await readSuppressions(ctx, { email }))) return false
-  const mail = { kind: 'TRACKING_CONSENT', email, contactId, tracking, locale } as const
+  const current = (await findConsentRow(ctx, contactId)) ?? noTrackingChoice
+  const isRefused = (issuedAt: Timestamp) => !wouldGrant(current, { scope: tracking, issuedAt, email })
+  const mail = { kind: 'TRACKING_CONSENT', email, contactId, isRefused, tracking, locale } as const
   if (!(await requestConfirmationMail(ctx, mail))) return false
   await storeTrackingRequest(ctx, contact, source)
   return true

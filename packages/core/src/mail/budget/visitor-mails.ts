@@ -24,54 +24,79 @@ export interface VisitorMailSubject {
 export const isWaiting = inArray(visitorMails.status, ['WAITING', 'WITHHELD'])
 
 /**
- * Stores a mail that a visitor asked for, in the caller's transaction, with the contact locked. It takes the place of one
- * that waits: a link from before an opt-out or a removal would be refused.
+ * Stores a mail that a visitor asked for, in the caller's transaction, with the contact locked. It takes the place of those
+ * that wait; of `waitingId`, only the data change.
  */
 export async function storeVisitorMail(
   ctx: Ctx,
   subject: VisitorMailSubject,
-  mail: { to: string; data: MailData },
+  { to, data, waitingId }: { to: string; data: MailData; waitingId: MailId | undefined },
 ): Promise<void> {
+  if (waitingId) {
+    const isWaitingMail = byId(mails, ctx, waitingId)
+    await ctx.db.update(mails).set({ data }).where(isWaitingMail)
+    return
+  }
   const replaced = await replaceWaitingMail(ctx, subject)
   const { workspaceId } = ctx
   const id = newId('mai')
-  await ctx.db.insert(mails).values({ workspaceId, id, kind: subject.kind, toAddress: mail.to, data: mail.data })
+  await ctx.db.insert(mails).values({ workspaceId, id, kind: subject.kind, toAddress: to, data })
   await ctx.db.insert(visitorMails).values({ workspaceId, id, ...subject, listId: subject.listId ?? null, ...replaced })
   publishRelease(ctx.db, workspaceId)
 }
 
 const repetitionMs = 10 * 60_000
 
+interface KnownMails {
+  /** One was sent to the address within ten minutes, or is about to be. */
+  isSent: boolean
+  /** One to the address waits, and its link will do what was asked. It was counted when the visitor asked. */
+  waitingId: MailId | undefined
+  /** None to the address was sent, and none will be: the next one need not wait ten minutes. */
+  areVoid: boolean
+}
+
 /**
  * Locks the mails about the same that wait, or were released within ten minutes: the quotas of an address count from the
- * request, and a mail may be sent long after it. SENT: one may have been sent to the address within ten minutes. UNSENT:
- * one waits, or was not sent after its release, or was sent to another address.
+ * request, and a mail may be sent long after it. `isRefused` tells whether the link of a mail of a moment does nothing any
+ * more: such a mail is not sent.
  */
 export async function lockVisitorMails(
   ctx: Ctx,
   subject: VisitorMailSubject,
-  email: string,
-): Promise<'SENT' | 'UNSENT' | undefined> {
-  const { id, releases, releasedAt } = visitorMails
+  { email, isRefused }: { email: string; isRefused: (issuedAt: Timestamp) => boolean },
+): Promise<KnownMails> {
+  const { id, status, releases, releasedAt } = visitorMails
   const recently = timestampAt(Date.now() - repetitionMs)
   const rows = await ctx.db
-    .select({ id, releases, releasedAt })
+    .select({ id, status, releases, releasedAt })
     .from(visitorMails)
     .where(and(isAbout(ctx, subject), or(isWaiting, gt(releasedAt, recently))))
     .orderBy(visitorMails.createdAt, visitorMails.id)
     .for('update')
-  const released = rows.filter(({ releases, releasedAt }) => releases > 0 && releasedAt && releasedAt > recently)
-  const sent = released.map(({ id }) => id)
-  if (sent.length > 0 && (await ctx.db.$count(mails, isOneTo(ctx, sent, email))) > 0) return 'SENT'
-  return rows.length > 0 ? 'UNSENT' : undefined
+  const known: KnownMails = { isSent: false, waitingId: undefined, areVoid: false }
+  for (const { id, status, createdAt } of await findMailsTo(ctx, rows, email)) {
+    const row = rows.find((one) => one.id === id)
+    const wasReleased = row?.releasedAt && row.releasedAt > recently && row.releases > 0
+    if (status !== 'PENDING' ? !wasReleased : isRefused(createdAt)) known.areVoid = true
+    else if (wasReleased || row?.status === 'RELEASED') known.isSent = true
+    else known.waitingId = id
+  }
+  return known
 }
 
-const isOneTo = (ctx: Ctx, ids: readonly MailId[], email: string) =>
-  and(
-    eq(mails.workspaceId, ctx.workspaceId),
-    inArray(mails.id, [...ids]),
-    sql`lower(${mails.toAddress} collate "C") = lower(${email} collate "C")`,
+async function findMailsTo(ctx: Ctx, rows: readonly { id: MailId }[], email: string) {
+  if (rows.length === 0) return []
+  const isOneOf = inArray(
+    mails.id,
+    rows.map(({ id }) => id),
   )
+  const isToAddress = sql`lower(${mails.toAddress} collate "C") = lower(${email} collate "C")`
+  return ctx.db
+    .select({ id: mails.id, status: mails.status, createdAt: mails.createdAt })
+    .from(mails)
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), isOneOf, isToAddress))
+}
 
 /** Replaces the mails about the same that were not released. Returns the place and the status of one that waits. */
 export async function replaceWaitingMail(

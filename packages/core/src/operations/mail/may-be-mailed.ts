@@ -8,7 +8,7 @@ import { readSuppressions } from '../../consent/consent-records.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { bySubscription } from '../../consent/subscription-record.ts'
 import { canConfirm } from '../../consent/suppression-rows.ts'
-import { confirm, noTrackingChoice } from '../../consent/tracking/change-consent.ts'
+import { noTrackingChoice, wouldGrant } from '../../consent/tracking/change-consent.ts'
 import { findConsentRow } from '../../consent/tracking/tracking-consents.ts'
 import { contacts, lists, mails, subscriptions } from '../../db/schema/index.ts'
 import { isRefused } from '../../consent/link-rules.ts'
@@ -74,6 +74,5 @@ async function canSubscribe(ctx: Ctx, { data: { listId, contactId }, toAddress, 
 async function canGrant(ctx: Ctx, { data: { contactId, tracking }, toAddress, createdAt }: Mail): Promise<boolean> {
   if (!contactId || !tracking) return false
   const current = (await findConsentRow(ctx, contactId)) ?? noTrackingChoice
-  const link = { scope: tracking, issuedAt: createdAt, email: toAddress }
-  return confirm(current, link, { confirmedAt: null, confirmedFrom: null }) !== undefined
+  return wouldGrant(current, { scope: tracking, issuedAt: createdAt, email: toAddress })
 }
