@@ -39,6 +39,16 @@ export function restoreLostRows(ctx: Ctx, records: ConsentRecords, { id, email }
   }
 }
 
+/**
+ * The records for the link of a contact: what is lost is written as if it were stored, so that the link takes it back, and
+ * no verb says it again later.
+ */
+export function withLostRows(ctx: Ctx, records: ConsentRecords, contact: AddressedContact): ConsentRecords {
+  restoreLostRows(ctx, records, contact)
+  const added = [...records.rows.values()].map((row) => [row.id, row] as const)
+  return { ...records, stored: { ...records.stored, rows: new Map([...added, ...records.stored.rows]) } }
+}
+
 export interface LostRows {
   /** How many subscriptions have ended although neither a row nor their own status says so. */
   count: number

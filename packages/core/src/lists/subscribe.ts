@@ -27,6 +27,7 @@ import type { SubscribeInput } from './lists.schema.ts'
 import { type ConsentSource, requestedConsent, withConfirmation, withProof } from '../consent/proofs.ts'
 import { grantByLink } from '../consent/tracking/grant-tracking.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
+import { withLostRows } from '../consent/lost-rows.ts'
 import { isRefused, returnToList } from '../consent/link-rules.ts'
 import { canConfirm } from '../consent/suppression-rows.ts'
 import { contactQuota } from '../quotas/record-quota.ts'
@@ -149,12 +150,13 @@ export async function confirmSubscription(
     if (!contact || !isSameAddress(contact.email, email)) throw invalidLink()
     const { listId } = named
     if (!(await lockList(ctx, listId))) throw invalidLink()
-    const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
-    const state = records.subscriptions.get(toKey({ listId, contactId: contact.id }))
-    const rows = listRows(records, contact.email, listId)
-    if (!state || isRefused(state, rows, issuedAt)) throw invalidLink()
+    const stored = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+    const state = stored.subscriptions.get(toKey({ listId, contactId: contact.id }))
+    if (!state || isRefused(state, listRows(stored, contact.email, listId), issuedAt)) throw invalidLink()
     const granted = scope.length > 0 ? await grantByLink(ctx, contact, { scope, issuedAt }) : []
     if (state.status === 'CONFIRMED') return granted
+    const records = withLostRows(ctx, stored, contact)
+    const rows = listRows(records, contact.email, listId)
     setSubscription(records, {
       ...state,
       ownStatus: 'CONFIRMED',
