@@ -191,6 +191,14 @@ test('the proof names the user or API key that changed the address', async () =>
   expect((await proofs()).map(([newest]) => newest?.actorId)).toEqual([apiKeyId, apiKeyId])
 })
 
+test('a contact without a subscription leaves its bounce behind', async () => {
+  const { id, email } = await createTestContact(ctx, { email: 'former@example.com' })
+  await createSuppression(ctx, { email, reason: 'BOUNCED' })
+  expect((await readContact(ctx, id)).emailSubscribedStatus).toBe('BOUNCED')
+  await updateContact(ctx, id, { email: next })
+  expect((await readContact(ctx, id)).emailSubscribedStatus).toBe('NONE')
+})
+
 test.each([
   [undefined, []],
   ['each', ['subscription.unsubscribed', 'subscription.unsubscribed', 'tracking_consent.changed']],

@@ -17,7 +17,7 @@ import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { emitMany } from '../events/emit.ts'
 import type { ContactId, SuppressionId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { type ConsentRecords, toKey } from './consent-records.ts'
+import { type AddressedContact, type ConsentRecords, toKey } from './consent-records.ts'
 import { keepLists } from './keep-lists.ts'
 import { deriveStatus, isOpen, type SubscriptionState } from './derive-status.ts'
 import { recordSubscriptionActivity, refreshSubscribedStatus } from './subscribed-status.ts'
@@ -56,8 +56,9 @@ export async function deriveStatuses(
     changes.map(({ after }) => after),
   )
   const changedHashes = new Set(dirty.map(({ emailHash }) => emailHash))
-  const touched =
-    changedHashes.size === 0 ? [] : records.contacts.filter(({ email }) => changedHashes.has(records.hashOf(email)))
+  const formerIds = new Set(dirty.map(({ id }) => records.stored.rows.get(id)?.contactId))
+  const isTouched = ({ id, email }: AddressedContact) => formerIds.has(id) || changedHashes.has(records.hashOf(email))
+  const touched = dirty.length === 0 ? [] : records.contacts.filter(isTouched)
   const changedIds = new Set([
     ...changes.map(({ after }) => after.contactId),
     ...touched.map(({ id }) => id),
