@@ -1,5 +1,6 @@
 import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
-import { createTestList, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
+import { createTestSubscriber } from '@rapport/testing/consent/test-subscriber.ts'
+import { createTestList, createTestWorker, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
@@ -7,8 +8,11 @@ import { suppressions } from '../db/schema/index.ts'
 import { readEmail } from '../emails/emails.ts'
 import { claimEmail } from '../emails/send-email.ts'
 import { uuidOf } from '../kernel/ids.ts'
+import { deleteList } from '../lists/delete-list.ts'
+import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
 import { prepareClaim } from '../work/claims.ts'
+import { findEmailBlock } from './email-block.ts'
 import { suppress } from './suppress.ts'
 
 const database = useTestDatabase()
@@ -32,3 +36,12 @@ test.each(['COMPLAINED', 'BOUNCED'] as const)(
     expect((await readEmail(ctx, id)).status).toBe('SKIPPED')
   },
 )
+
+test('a complaint at a list that is being deleted blocks no email after a return', async () => {
+  const { list, other, ada } = await createTestSubscriber(ctx)
+  await suppress(ctx, [{ email, reason: 'COMPLAINED', source: 'MAIL_EVENT' }], { emitsEvents: true })
+  await deleteList(ctx, other.id)
+  await subscribe(ctx, list.id, { email, firstName: '', lastName: '' })
+  await confirmSubscription(ctx, await readMailedToken(ctx, email))
+  expect(await findEmailBlock(ctx, ada)).toBeUndefined()
+})
