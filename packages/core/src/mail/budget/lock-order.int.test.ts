@@ -1,16 +1,17 @@
 /** Transactions that concern the same mails of visitors take their locks in one order, or skip what is locked. */
-import { createTestList } from '@rapport/testing/fixtures/factories.ts'
+import { createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { askVisitors, listVisitorMails } from '@rapport/testing/consent/visitor-mails.ts'
 import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { findContactByEmail } from '../../contacts/find-contact.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
 import { mails, visitorMails } from '../../db/schema/index.ts'
 import { transaction } from '../../db/transaction.ts'
 import { newId } from '../../kernel/ids.ts'
+import { timestampAt } from '../../kernel/validation.ts'
 import type { List } from '../../lists/lists.schema.ts'
 import { lockListForUpdate } from '../../lists/lists.ts'
 import { deleteContact } from '../../operations/contacts/delete-contact.ts'
@@ -25,6 +26,14 @@ beforeEach(async () => {
   await setQuotas(ctx, { confirmations: 1 })
   list = await createTestList(ctx)
 })
+
+/** Locks what the budget counts for a mail, as a request that replaces it. */
+async function lockMailTo(email: string) {
+  const isTo = and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.toAddress, email))
+  const [mail] = await ctx.db.select().from(mails).where(isTo)
+  const isOfMail = eq(visitorMails.id, mail?.id ?? newId('mai'))
+  return openTransaction(ctx.db, (db) => db.select().from(visitorMails).where(isOfMail).for('update'))
+}
 
 test('a contact is deleted while the outcome of a mail to it is recorded', async () => {
   const [email = ''] = await askVisitors(ctx, list.id, { count: 1 })
@@ -47,18 +56,21 @@ test('a contact is deleted while the outcome of a mail to it is recorded', async
 
 test('mails are withheld without those that another transaction has locked', async () => {
   const [, second = ''] = await askVisitors(ctx, list.id, { count: 3 })
-  const [mail] = await ctx.db.select().from(mails).where(eq(mails.toAddress, second))
-  const locking = await openTransaction(ctx.db, (db) =>
-    db
-      .select()
-      .from(visitorMails)
-      .where(eq(visitorMails.id, mail?.id ?? newId('mai')))
-      .for('update'),
-  )
+  const locking = await lockMailTo(second)
   expect(await releaseVisitorMails({ ...ctx, db: openImpatient(database) })).toMatchObject({ released: 1, withheld: 1 })
   await locking.commit()
   expect(await listVisitorMails(ctx, 'WAITING')).toEqual([second])
   expect(await releaseVisitorMails(ctx)).toMatchObject({ released: 0, withheld: 1 })
+})
+
+test('the workspace is told of withheld mails without waiting for one that is locked', async () => {
+  const [, oldest = ''] = await askVisitors(ctx, list.id, { count: 3 })
+  expect(await releaseVisitorMails(ctx)).toMatchObject({ released: 1, withheld: 2 })
+  const locking = await lockMailTo(oldest)
+  const now = timestampAt(Date.now() + 2 * 60 * 60_000)
+  await releaseVisitorMails({ ...ctx, db: openImpatient(database) }, { now })
+  await locking.commit()
+  expect((await listEventTypes(ctx)).filter((type) => type === 'confirmations.withheld')).toHaveLength(2)
 })
 
 test('an import waits for its list before it locks a contact', async () => {

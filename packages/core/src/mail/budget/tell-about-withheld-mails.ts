@@ -3,6 +3,7 @@ import { and, asc, count, eq, exists, gt, inArray, isNull, max, min, ne, or, typ
 import { members, subscriptions, users, visitorMails } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import type { ListId } from '../../kernel/ids.ts'
+import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import { takeDailyNotice } from '../mail-quotas.ts'
 import { enqueueMail } from '../mails.ts'
@@ -29,7 +30,7 @@ export async function tellAboutWithheldMails(
   const lists = due.length > 0 ? await listWithheld(ctx, isOfLists(due)) : []
   if (lists.length === 0) return
   for (const { listId, count, since } of lists) {
-    await markTold(ctx, listId, now)
+    if (!(await markTold(ctx, listId, now))) continue
     await emit(ctx, confirmationsWithheld, { listId, count, since })
   }
   await emailOwners(ctx)
@@ -98,18 +99,24 @@ async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Map<ListId | n
   return new Map(rows.map(({ listId, toldAt }) => [listId, toldAt]))
 }
 
-/** Records it at one mail: a flood would make it thousands. */
-async function markTold(ctx: Ctx, listId: ListId | null, now: Timestamp): Promise<void> {
-  const oldest = ctx.db
+/**
+ * Records it at one mail: a flood would make it thousands. Returns false if a request or the deletion of the list has locked
+ * them all at this moment.
+ */
+async function markTold(ctx: Ctx, listId: ListId | null, now: Timestamp): Promise<boolean> {
+  const [oldest] = await ctx.db
     .select({ id: visitorMails.id })
     .from(visitorMails)
     .where(and(isWithheld(ctx), listId ? eq(visitorMails.listId, listId) : isNull(visitorMails.listId)))
     .orderBy(asc(visitorMails.createdAt), asc(visitorMails.id))
     .limit(1)
+    .for('update', { skipLocked: true })
+  if (!oldest) return false
   await ctx.db
     .update(visitorMails)
     .set({ toldAt: now })
-    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, oldest)))
+    .where(byId(visitorMails, ctx, oldest.id))
+  return true
 }
 
 async function emailOwners(ctx: Ctx): Promise<void> {
