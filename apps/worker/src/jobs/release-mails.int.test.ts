@@ -1,8 +1,11 @@
 import { type ContactId, idOf, type ListId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { storeTrackingRequest } from '@rapport/core/consent/tracking/grant-tracking.ts'
 import { findContactByEmail } from '@rapport/core/contacts/find-contact.ts'
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { addSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { recordMailOutcome } from '@rapport/core/mail/mails.ts'
+import { requestConfirmationMail } from '@rapport/core/mail/request-confirmation-mail.ts'
+import { publicContext } from '@rapport/core/request/context.ts'
 import { releaseVisitorMails } from '@rapport/core/mail/budget/release-visitor-mails.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
@@ -172,6 +175,19 @@ test('someone who leaves while a mail is repeated and asks again gets the later 
   await sendReleased()
   expect(received()).toEqual([ada])
   await useMailedLink(ctx, ada)
+})
+
+test('someone who is confirmed while a mail waits is still asked to grant tracking', async () => {
+  const contactId = await withhold()
+  const contact = { id: contactId, email: ada }
+  await storeTrackingRequest(ctx, contact, { method: 'FORM', opens: true, clicks: false })
+  const mail = { kind: 'CONFIRMATION', email: ada, listId, contactId } as const
+  await requestConfirmationMail(publicContext(ctx, ctx.workspaceId), { ...mail, tracking: ['opens'] })
+  await addSubscriber(ctx, listId, { contactId, status: 'CONFIRMED' })
+  await useMailedLink(ctx, 'visitor-1@example.com')
+  await releaseVisitorMails(ctx)
+  await sendReleased()
+  expect(received()).toEqual(['visitor-1@example.com', ada])
 })
 
 test('a mail to a former address does not hold up one to the present address', async () => {

@@ -59,7 +59,10 @@ async function isLinkUsable(ctx: Ctx, mail: Mail): Promise<boolean> {
   return mail.kind === 'CONFIRMATION' ? canSubscribe(ctx, mail) : canGrant(ctx, mail)
 }
 
-async function canSubscribe(ctx: Ctx, { data: { listId, contactId }, toAddress, createdAt }: Mail): Promise<boolean> {
+/** The link grants tracking too: that is left to a contact who was confirmed meanwhile. */
+async function canSubscribe(ctx: Ctx, mail: Mail): Promise<boolean> {
+  const { toAddress, createdAt } = mail
+  const { listId, contactId } = mail.data
   if (!listId || !contactId) return false
   const [found] = await ctx.db
     .select({ subscription: subscriptions })
@@ -67,7 +70,7 @@ async function canSubscribe(ctx: Ctx, { data: { listId, contactId }, toAddress, 
     .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
     .where(and(bySubscription(ctx, { listId, contactId }), isNull(lists.deletedAt)))
   const subscription = found?.subscription
-  if (!subscription || subscription.status === 'CONFIRMED') return false
+  if (!subscription || (subscription.status === 'CONFIRMED' && !(await canGrant(ctx, mail)))) return false
   return !isRefused(subscription, await readSuppressions(ctx, { email: toAddress, listId }), createdAt)
 }
 
