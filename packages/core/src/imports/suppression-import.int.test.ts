@@ -1,10 +1,19 @@
 import { expect, test } from 'vitest'
-import { addSubscribers, createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
-import { countRows, runTestSuppressionImport } from '@rapport/testing/fixtures/imports.ts'
+import {
+  addSubscribers,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
+import { countRows, runTestImport, runTestSuppressionImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { findContactByEmail } from '../contacts/find-contact.ts'
 import { newId } from '../kernel/ids.ts'
 import { readSubscriber } from '../lists/subscribers.ts'
 import { readSuppressions } from '../consent/consent-records.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
+import { listSuppressions } from '../suppressions/suppressions.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -91,6 +100,20 @@ test('ends subscriptions at once; a dry run counts the same and ends none', asyn
   expect(await runTestSuppressionImport(ctx, file, { events: 'each' })).toMatchObject(counts)
   expect(id && (await readSubscriber(ctx, list.id, id)).status).toBe('UNSUBSCRIBED')
   expect(await listEventTypes(ctx)).toEqual(['subscription.unsubscribed', 'import.completed'])
+})
+
+test('what was said before a contact was created again holds in the next system', async () => {
+  const email = 'ada@example.com'
+  const { id } = await createTestContact(ctx, { email })
+  await runTestSuppressionImport(ctx, `email,reason\n${email},OPTED_OUT\n`)
+  await deleteContact(ctx, id)
+  expect((await createTestContact(ctx, { email })).emailSubscribedStatus).toBe('NONE')
+  const { data } = await listSuppressions(ctx, { email, listId: 'any', limit: 10, sort: '-createdAt' })
+  const said = data.map(({ reason, listId, saidAt }) => [email, reason, listId ?? '', saidAt].join(','))
+  const next = await createTestCtx(database.db)
+  await runTestSuppressionImport(next, ['email,reason,listId,saidAt', ...said].join('\n'))
+  await runTestImport(next, `email\n${email}`, { listId: (await createTestList(next)).id })
+  expect((await findContactByEmail(next, email))?.emailSubscribedStatus).toBe('UNSUBSCRIBED')
 })
 
 async function reasonsOf(name: string) {
