@@ -2,8 +2,11 @@ import { createCounter, createDurationHistogram, createRegistry } from '@rapport
 import { createPublishedCounter } from '@rapport/core/work/published-counter.ts'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { ignoredReasons } from '../bounces/parsing/ignored-reasons.ts'
 import type { LateCheck, MailTransport } from '../smtp/mail-transport.ts'
+
+/** Why a mail to a return path was ignored: for its lines and parts, or for the time or memory that reading it takes. */
+const ignoredReasons = ['structure', 'effort'] as const
+export type IgnoredReason = (typeof ignoredReasons)[number]
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 

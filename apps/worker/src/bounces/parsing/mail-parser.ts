@@ -5,7 +5,7 @@
  */
 import { type InterruptibleThread, startThread } from '@rapport/core/kernel/concurrency/interruptible-thread.ts'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
-import type { IgnoredReason } from './ignored-reasons.ts'
+import type { IgnoredReason } from '../../process/metrics.ts'
 import { isTooComplex } from './mail-limits.ts'
 import type { MailContent } from './parsed-report.ts'
 
