@@ -87,6 +87,7 @@ async function findUnpublished(): Promise<string[]> {
     .select({ id: work.id })
     .from(work)
     .where(and(eq(work.workspaceId, ctx.workspaceId), isNull(work.publishedAt)))
+    .orderBy(work.createdAt, work.id)
   return rows.map((row) => row.id)
 }
 
