@@ -156,6 +156,7 @@ export async function listClaims(db: Db, workerId?: string): Promise<Claim[]> {
 
 /**
  * For a statement that does more: makes the claim of work that has a row only while a job owns it, if `condition` is true.
+ * That is a drain: its queue are the PENDING deliveries, which the poll finds (`webhooks/drain/find-backlogs.ts`).
  * It has a RETURNING: without, a cluster counts what a sub-select returns, so that every job would have the claim.
  */
 export const insertClaim = (
