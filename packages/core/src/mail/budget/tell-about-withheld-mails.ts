@@ -80,13 +80,15 @@ const isWithheld = (ctx: Ctx): SQL | undefined => {
         eq(subscriptions.status, 'PENDING'),
       ),
     )
-  return and(
-    eq(workspaceId, ctx.workspaceId),
+  return and(isWithheldMail(ctx), or(isNull(listId), exists(isPending)))
+}
+
+const isWithheldMail = ({ workspaceId }: Ctx): SQL | undefined =>
+  and(
+    eq(visitorMails.workspaceId, workspaceId),
     eq(visitorMails.status, 'WITHHELD'),
     ne(visitorMails.kind, 'PERSONAL_DATA'),
-    or(isNull(listId), exists(isPending)),
   )
-}
 
 /** When a list was told for the last time. */
 async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Map<ListId | null, Timestamp | null>> {
@@ -100,14 +102,15 @@ async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Map<ListId | n
 }
 
 /**
- * Records it at one mail: a flood would make it thousands. Returns false if a request or the deletion of the list has locked
+ * Records it at one mail, whatever its subscription is by now (a cluster locks no rows by an alternative with a sub-select):
+ * a flood would make it thousands. Returns false if a request or the deletion of the list has locked
  * them all at this moment.
  */
 async function markTold(ctx: Ctx, listId: ListId | null, now: Timestamp): Promise<boolean> {
   const [oldest] = await ctx.db
     .select({ id: visitorMails.id })
     .from(visitorMails)
-    .where(and(isWithheld(ctx), listId ? eq(visitorMails.listId, listId) : isNull(visitorMails.listId)))
+    .where(and(isWithheldMail(ctx), listId ? eq(visitorMails.listId, listId) : isNull(visitorMails.listId)))
     .orderBy(asc(visitorMails.createdAt), asc(visitorMails.id))
     .limit(1)
     .for('update', { skipLocked: true })
