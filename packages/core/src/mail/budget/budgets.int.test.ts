@@ -156,7 +156,11 @@ describe('the budget for confirmations', () => {
     const emails = await askVisitors(ctx, list.id, { count: 4 })
     await releaseVisitorMails(ctx)
     for (const email of emails) await deleteContact(ctx, await contactOf(email))
-    const rows = await ctx.db.select().from(visitorMails).where(eq(visitorMails.workspaceId, ctx.workspaceId))
+    const rows = await ctx.db
+      .select()
+      .from(visitorMails)
+      .where(eq(visitorMails.workspaceId, ctx.workspaceId))
+      .orderBy(visitorMails.createdAt, visitorMails.id)
     expect(rows.map(({ contactId, status }) => [contactId, status])).toEqual([
       ...Array.from({ length: 3 }, () => [null, 'RELEASED']),
       [null, 'REPLACED'],
