@@ -48,6 +48,22 @@ export const refusedShapes: Readonly<Record<string, RefusedShape>> = {
     refusal: /could not run distributed query with FOR UPDATE\/SHARE/,
     isFound: ({ locks }) => locks,
   },
+  'a row lock by a condition that has a sub-select in an OR': {
+    reason: 'Citus cannot tell that one server has all rows. Lock by the columns of the table alone.',
+    example:
+      'select id from visitor_mails v where workspace_id = $1 and (list_id is null or exists (select from subscriptions s ' +
+      'where s.workspace_id = v.workspace_id and s.list_id = v.list_id)) for update',
+    instead: 'select id from visitor_mails v where workspace_id = $1 and list_id is null for update',
+    refusal: /could not run distributed query with FOR UPDATE\/SHARE/,
+    isFound: ({ statement }) =>
+      find(statement, 'SelectStmt').some(
+        ({ lockingClause, whereClause }) =>
+          lockingClause !== undefined &&
+          find(whereClause, 'BoolExpr').some(
+            ({ boolop, args }) => boolop === 'OR_EXPR' && find(args, 'SubLink').length > 0,
+          ),
+      ),
+  },
   'CASE of a value in a change': {
     reason: 'Citus sends it to its servers as CASE x WHEN (x = y). Write CASE WHEN x = y.',
     example:
