@@ -1,4 +1,3 @@
-import { and, eq } from 'drizzle-orm'
 import { requireEmailable } from '../suppressions/email-block.ts'
 import { sourceLength } from '../contacts/contacts.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
@@ -19,6 +18,7 @@ import { requireTemplateSender } from './email-sender.ts'
 import { type EmailRow, toEmail } from './email-record.ts'
 import { emailsPerAddress, requireEmailQuotas } from './email-quotas.ts'
 import type { EmailInput, EmailRecord } from './emails.schema.ts'
+import { isCurrentVersion } from './templates/templates.ts'
 import { checkData } from './templates/variables.ts'
 
 /**
@@ -85,14 +85,7 @@ async function lockForSending(ctx: Ctx, id: TemplateId) {
       fromEmail: templateVersions.fromEmail,
     })
     .from(templates)
-    .innerJoin(
-      templateVersions,
-      and(
-        eq(templateVersions.workspaceId, templates.workspaceId),
-        eq(templateVersions.templateId, templates.id),
-        eq(templateVersions.version, templates.version),
-      ),
-    )
+    .innerJoin(templateVersions, isCurrentVersion)
     .where(byId(templates, ctx, id))
     .for('key share', { of: templates })
   if (!template) throw invalidField('templateId', 'Template not found')

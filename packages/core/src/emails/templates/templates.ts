@@ -98,7 +98,8 @@ interface FoundTemplate {
   content: TemplateContent
 }
 
-const isCurrentVersion = and(
+/** Joins a template with its current version. */
+export const isCurrentVersion = and(
   eq(templateVersions.workspaceId, templates.workspaceId),
   eq(templateVersions.templateId, templates.id),
   eq(templateVersions.version, templates.version),

@@ -3,6 +3,7 @@ import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { campaigns, domains, templates, templateVersions, workspaces } from '../../db/schema/index.ts'
 import { isVerifiedByOther } from '../../domains/senders.ts'
+import { isCurrentVersion } from '../../emails/templates/templates.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { mailDomain } from '../../mail/outgoing-mail.ts'
 
@@ -51,12 +52,5 @@ const selectSendersOfTemplates = (db: Db) =>
   db
     .selectDistinct({ workspaceId: templateVersions.workspaceId, fromEmail: templateVersions.fromEmail })
     .from(templates)
-    .innerJoin(
-      templateVersions,
-      and(
-        eq(templateVersions.workspaceId, templates.workspaceId),
-        eq(templateVersions.templateId, templates.id),
-        eq(templateVersions.version, templates.version),
-      ),
-    )
+    .innerJoin(templateVersions, isCurrentVersion)
     .where(isNotNull(templateVersions.fromEmail))
