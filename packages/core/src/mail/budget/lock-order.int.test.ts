@@ -15,6 +15,7 @@ import { timestampAt } from '../../kernel/validation.ts'
 import type { List } from '../../lists/lists.schema.ts'
 import { lockListForUpdate } from '../../lists/lists.ts'
 import { deleteContact } from '../../operations/contacts/delete-contact.ts'
+import { byId } from '../../request/by-id.ts'
 import { setQuotas } from '../../workspaces/set-quotas.ts'
 import { releaseVisitorMails } from './release-visitor-mails.ts'
 import { refundRelease } from './visitor-mails.ts'
@@ -31,7 +32,7 @@ beforeEach(async () => {
 async function lockMailTo(email: string) {
   const isTo = and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.toAddress, email))
   const [mail] = await ctx.db.select().from(mails).where(isTo)
-  const isOfMail = eq(visitorMails.id, mail?.id ?? newId('mai'))
+  const isOfMail = byId(visitorMails, ctx, mail?.id ?? newId('mai'))
   return openTransaction(ctx.db, (db) => db.select().from(visitorMails).where(isOfMail).for('update'))
 }
 
@@ -63,7 +64,7 @@ test('mails are withheld without those that another transaction has locked', asy
   expect(await releaseVisitorMails(ctx)).toMatchObject({ released: 0, withheld: 1 })
 })
 
-test('the workspace is told of withheld mails without waiting for one that is locked', async () => {
+test('the event about withheld mails waits for none that is locked', async () => {
   const [, oldest = ''] = await askVisitors(ctx, list.id, { count: 3 })
   expect(await releaseVisitorMails(ctx)).toMatchObject({ released: 1, withheld: 2 })
   const locking = await lockMailTo(oldest)
