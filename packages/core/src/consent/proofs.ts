@@ -62,7 +62,7 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
  * Proofs with one more, which replaces a request that was not confirmed. Opt-outs that an operator reported are kept.
  */
 export function withProof(proofs: readonly Consent[] | null, added: Consent): Consent[] {
-  const kept = (proofs ?? []).filter((proof) => !isOpen(proof))
+  const kept = (proofs ?? []).filter((proof) => !isOpenRequest(proof))
   return [added, ...kept].slice(0, maxConsents)
 }
 
@@ -71,21 +71,21 @@ export function withProof(proofs: readonly Consent[] | null, added: Consent): Co
  * it, and that of the other contact goes, as its link is for an address that is gone.
  */
 export function mergeProofs(kept: readonly Consent[] | null, other: readonly Consent[] | null): Consent[] | null {
-  const open = (kept ?? []).slice(0, 1).filter(isOpen)
-  const closed = [...(kept ?? []), ...(other ?? [])].filter((proof) => !isOpen(proof))
+  const open = (kept ?? []).slice(0, 1).filter(isOpenRequest)
+  const closed = [...(kept ?? []), ...(other ?? [])].filter((proof) => !isOpenRequest(proof))
   const proofs = [...open, ...closed.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))]
   return proofs.length > 0 ? proofs.slice(0, maxConsents) : null
 }
 
 /** Whether a proof is a request that its link has not confirmed. */
-const isOpen = ({ confirmedAt, method }: Consent) => confirmedAt === null && method !== 'OPERATOR'
+const isOpenRequest = ({ confirmedAt, method }: Consent) => confirmedAt === null && method !== 'OPERATOR'
 
 /** Proofs after the contact has used the link in an email, which completes the last request. */
 export function withConfirmation(ctx: Ctx, email: string, proofs: readonly Consent[] | null): Consent[] {
   const link = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })
   const completed = { confirmedAt: link.at, confirmedFrom: link.address }
   const [last, ...earlier] = proofs ?? []
-  if (last && isOpen(last)) return [{ ...last, ...completed }, ...earlier]
+  if (last && isOpenRequest(last)) return [{ ...last, ...completed }, ...earlier]
   return withProof(proofs, { ...link, ...completed })
 }
 
