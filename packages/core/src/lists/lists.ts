@@ -124,8 +124,8 @@ export async function lockList(ctx: Ctx, id: ListId): Promise<ListSettings | und
 }
 
 /**
- * Returns the ids of all lists but one, also of those that are being deleted. Their rows remain until the transaction ends, for what refers to them; a concurrent
- * deletion does not wait, as it marks the row only.
+ * Returns the ids of all lists but one, also of those that are being deleted. Their rows remain until the transaction ends,
+ * for what refers to them; a concurrent deletion does not wait, as it marks the row only.
  */
 export async function listOtherLists(ctx: Ctx, id: ListId): Promise<ListId[]> {
   const others = and(eq(lists.workspaceId, ctx.workspaceId), ne(lists.id, id))

@@ -20,7 +20,8 @@ interface Options {
 
 /**
  * At the host of a workspace, only public pages exist, and only those of the workspace, besides the links that were mailed
- * by one that had the host before. Every other host is that of the installation. `x-forwarded-host` counts only if it is from a trusted proxy.
+ * by one that had the host before. Every other host is that of the installation. `x-forwarded-host` counts only if it is
+ * from a trusted proxy.
  */
 export const workspaceHosts = fp(
   async (app: FastifyInstance, { database, settings, ttlMs, timeoutMs }: Options) => {

@@ -102,9 +102,9 @@ async function findToldLists(ctx: Ctx, after: Timestamp): Promise<Map<ListId | n
 }
 
 /**
- * Records it at one mail, whatever its subscription is by now (a cluster locks no rows by an alternative with a sub-select):
- * a flood would make it thousands. Returns false if a request or the deletion of the list has locked
- * them all at this moment.
+ * Records it at one mail, as a flood would make it thousands, whatever its subscription is by now: a cluster locks no rows
+ * by a condition that has a sub-select in an OR. Returns false if a request or the deletion of the list has locked them all
+ * at this moment.
  */
 async function markTold(ctx: Ctx, listId: ListId | null, now: Timestamp): Promise<boolean> {
   const [oldest] = await ctx.db

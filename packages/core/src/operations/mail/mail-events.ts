@@ -40,8 +40,8 @@ export async function reportMailEvents(ctx: Ctx, reports: readonly MailReport[])
 
 /**
  * Records reports about known emails, in a transaction of `inRounds`. The number of statements does not depend on that of
- * the reports: a message of a provider has thousands. Of a deleted contact, the suppression and the
- * statistics are recorded, and no event names it.
+ * the reports: a message of a provider has thousands. Of a deleted contact, the suppression and the statistics are
+ * recorded, and no event names it.
  */
 export async function recordReports(ctx: Ctx, reported: readonly Reported[]): Promise<void> {
   const areNew = await addNewReports(ctx, reported)
