@@ -9,7 +9,7 @@ import { idOf, uuidOf, type EmailId } from '@rapport/core/kernel/ids.ts'
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
 import { prepareClaim } from '@rapport/core/work/claims.ts'
-import { claimEmail } from '@rapport/core/emails/send-email.ts'
+import { claimEmail, recordEmailOutcome } from '@rapport/core/emails/send-email.ts'
 import { createTestContact, listEventTypes, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -184,6 +184,20 @@ describe('an attempt', () => {
     expect(await recoverOrphanedClaims(database.db)).toMatchObject({ mails: { EMAIL: 1 }, errors: [] })
     expect(await readEmail(ctx, id)).toMatchObject({ status: 'INTERRUPTED' })
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.interrupted'])
+  })
+
+  test('that ends in an unknown way after recovery emits one event', async () => {
+    const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+    const { workspaceId } = ctx
+    const claim = prepareClaim({ workspaceId, kind: 'EMAIL', id: uuidOf(id), workerId: deps.workerId })
+    const email = await claimEmail(ctx, claim)
+    if (!email) throw new Error('The email was not claimed')
+    await database.pool.query('delete from workers')
+    await recoverOrphanedClaims(database.db)
+    await recordEmailOutcome(ctx, email, { kind: 'ambiguous', error: 'The connection was lost' })
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.interrupted'])
+    await recordEmailOutcome(ctx, email, { kind: 'sent' })
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.interrupted', 'email.sent'])
   })
 
   test('that finds no mailbox suppresses the address and ends the email', async () => {

@@ -37,4 +37,9 @@ export const keptSeeds: readonly KeptSeed[] = [
     scenario: 'bounces',
     story: 'the model missed that a merge shares a complaint with the merged address',
   },
+  {
+    seed: 70276,
+    scenario: 'emails',
+    story: 'an email that ended in an unknown way, and was recovered meanwhile, told it twice',
+  },
 ]

@@ -133,11 +133,13 @@ export function recordEmailOutcome(ctx: Ctx, email: ClaimedEmail, outcome: Email
       .from(emails)
       .where(and(isLastAttempt(ctx, email), inArray(emails.status, ['PENDING', 'INTERRUPTED'])))
       .for('update')
-    if (!current) return 'done'
+    const ending = toEnding(outcome)
+    // Recovery has told an unknown outcome already.
+    if (!current || current.status === ending.status) return 'done'
     const delayMs = current.status === 'PENDING' ? retryDelayMs(email, outcome) : undefined
     const reason = outcome.kind === 'sent' ? null : outcome.error
     const attempted = { ...current, attempts: email.attempts }
-    if (delayMs === undefined) await end(ctx, attempted, { ...toEnding(outcome), reason })
+    if (delayMs === undefined) await end(ctx, attempted, { ...ending, reason })
     else {
       await ctx.db
         .update(emails)
