@@ -10,14 +10,14 @@ const kills = countRuns({ gate: 2, full: 10 })
 /** The jobs of one worker. */
 const maxInFlight = 5
 const batchSize = 50
+const slowly = { delayMs: 20 }
 const timeoutMs = countRuns({ gate: 180_000, full: 600_000 })
 
 describe.each(queueBackends)('with the queues in %s', (backend) => {
   let stack: Stack
   beforeAll(async () => {
     stack = await startStack(backend, { QUOTA_EMAILS: '0', QUOTA_EMAILS_PENDING: '0' })
-    // Slow enough that each kill finds emails on their way.
-    stack.inbox.decide(() => ({ delayMs: 20 }))
+    stack.inbox.decide(() => slowly)
   })
   afterAll(() => stack.close())
 
@@ -30,7 +30,14 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     for (let kill = 1; kill <= kills; kill++) {
       const reached = Math.floor((total * kill) / (kills + 1))
       await waitUntil(() => addressees().length >= reached, { describe: `${reached} are sent`, timeoutMs })
-      stack.workers.at(-1)?.kill('SIGKILL')
+      const worker = stack.workers.at(-1)
+      // While it waits for the answer to an email.
+      inbox.decide(() => {
+        worker?.kill('SIGKILL')
+        return slowly
+      })
+      await worker?.exited
+      inbox.decide(() => slowly)
       await stack.startWorker()
     }
     await accepted

@@ -1,9 +1,10 @@
 /** Emails to one person in real processes: whom they reach, and where the value of a secret is until and after their end. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { databaseUrl, withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { chooseBackends, type Stack, startStack } from './stack.ts'
 
 /** Looks like an address, so that "rapport erasure verify" searches for all of its spellings. */
@@ -93,13 +94,22 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
 
 /**
  * The files of the database and of the write-ahead log that contain the text: also what was deleted, and what is in an
- * index. They are those of the server of the tests, on this machine.
+ * index. They are those of the servers of the tests, on this machine.
  */
 async function listFilesWith({ database }: Stack, text: string): Promise<string[]> {
-  await database.pool.query('checkpoint')
-  const { rows } = await database.pool.query<{ directory: string; oid: number }>(
-    `select setting as directory, oid from pg_settings, pg_database where name = 'data_directory' and datname = current_database()`,
-  )
+  const name = new URL(database.url).pathname.slice(1)
+  const { nodeUrls } = inject('testServices')
+  const found = await Promise.all(nodeUrls.map((url) => listServerFilesWith(databaseUrl(url, name), text)))
+  return found.flat()
+}
+
+async function listServerFilesWith(url: string, text: string): Promise<string[]> {
+  const { rows } = await withAdminClient(url, async (client) => {
+    await client.query('checkpoint')
+    return client.query<{ directory: string; oid: number }>(
+      `select setting as directory, oid from pg_settings, pg_database where name = 'data_directory' and datname = current_database()`,
+    )
+  })
   const { directory = '', oid = 0 } = rows[0] ?? {}
   const folders = [join(directory, 'base', String(oid)), join(directory, 'pg_wal')]
   const entries = await Promise.all(folders.map((folder) => readdir(folder, { withFileTypes: true })))

@@ -155,51 +155,47 @@ async function countStatuses(ctx: Ctx, table: 'deliveries' | 'mails') {
   return found.rows
 }
 
-test.each([...seeds])(
-  'no work is lost or done twice under random faults (seed %d)',
-  { timeout: 60_000 },
-  async (seed) => {
-    // The others have their own numbers, so that the schedule of the faults does not depend on their speed.
-    const createOwnRandom = (other: number) => createRandom(seed * 7_919 + other)
-    const [random, receiverRandom] = [createOwnRandom(0), createOwnRandom(1)]
-    const ctx = await createTestCtx(database.db)
-    const campaignId = await createWork(ctx, seed)
-    const before = smtp.mails.length
-    smtp.decide(() => pick(smtpDecisions, receiverRandom))
-    http.respondWith(() =>
-      pick([{}, { delayMs: 10 }, { delayMs: 20 }, { status: 500 }, { fault: 'disconnect' }], receiverRandom),
-    )
+test.each([...seeds])('no work is lost or done twice under random faults (seed %d)', async (seed) => {
+  // The others have their own numbers, so that the schedule of the faults does not depend on their speed.
+  const createOwnRandom = (other: number) => createRandom(seed * 7_919 + other)
+  const [random, receiverRandom] = [createOwnRandom(0), createOwnRandom(1)]
+  const ctx = await createTestCtx(database.db)
+  const campaignId = await createWork(ctx, seed)
+  const before = smtp.mails.length
+  smtp.decide(() => pick(smtpDecisions, receiverRandom))
+  http.respondWith(() =>
+    pick([{}, { delayMs: 10 }, { delayMs: 20 }, { status: 500 }, { fault: 'disconnect' }], receiverRandom),
+  )
 
-    const workers = await Promise.all([startUnreliableWorker(), startUnreliableWorker(), startUnreliableWorker()])
-    const jobs = workers.flatMap((worker) => [worker, worker, worker])
-    const working = Promise.all(jobs.map((worker, index) => runAllWork(ctx, worker, createOwnRandom(2 + index))))
-    const ended = working.then(() => true)
-    for (let faults = 0; faults < 60; faults++) {
-      await injectFault(pick(workers, random), random)
-      if (await Promise.race([ended, pause(5 + random() * 20, false)])) break
-    }
-    for (const worker of workers) worker.proxy.cut(undefined)
-    await working
-    for (const worker of workers) await worker.close()
+  const workers = await Promise.all([startUnreliableWorker(), startUnreliableWorker(), startUnreliableWorker()])
+  const jobs = workers.flatMap((worker) => [worker, worker, worker])
+  const working = Promise.all(jobs.map((worker, index) => runAllWork(ctx, worker, createOwnRandom(2 + index))))
+  const ended = working.then(() => true)
+  for (let faults = 0; faults < 60; faults++) {
+    await injectFault(pick(workers, random), random)
+    if (await Promise.race([ended, pause(5 + random() * 20, false)])) break
+  }
+  for (const worker of workers) worker.proxy.cut(undefined)
+  await working
+  for (const worker of workers) await worker.close()
 
-    for (const { deps } of workers) expect(await findClaims(database.db, deps.workerId)).toEqual([])
-    const requests = http.requests.filter(({ url }) => url === `/${seed}`)
-    expect(findDuplicates(requests.map(({ headers }) => String(headers['webhook-id'])))).toEqual([])
-    // A confirmation mail is retried after an unknown outcome, so it may arrive twice.
-    const addressees = smtp.mails.slice(before).flatMap(({ to }) => to)
-    expect(findDuplicates(addressees.filter((address) => !address.startsWith('confirm-')))).toEqual([])
+  for (const { deps } of workers) expect(await findClaims(database.db, deps.workerId)).toEqual([])
+  const requests = http.requests.filter(({ url }) => url === `/${seed}`)
+  expect(findDuplicates(requests.map(({ headers }) => String(headers['webhook-id'])))).toEqual([])
+  // A confirmation mail is retried after an unknown outcome, so it may arrive twice.
+  const addressees = smtp.mails.slice(before).flatMap(({ to }) => to)
+  expect(findDuplicates(addressees.filter((address) => !address.startsWith('confirm-')))).toEqual([])
 
-    const ends = [await countStatuses(ctx, 'deliveries'), await countStatuses(ctx, 'mails')].flat()
-    expect(ends.filter(({ status, attempts }) => /PENDING|SENDING/.test(status) || attempts > 3)).toEqual([])
-    const { SENT = 0, FAILED = 0, INTERRUPTED = 0, ...others } = await countRecipients(ctx, campaignId)
-    expect([SENT + FAILED + INTERRUPTED, others]).toEqual([recipientCount, {}])
-    expect(await readCampaign(ctx, campaignId)).toMatchObject({ status: 'SENT', queued: recipientCount })
-    expect((await listEventTypes(ctx)).filter((type) => type.startsWith('campaign.'))).toEqual([
-      'campaign.sending',
-      'campaign.sent',
-    ])
-    const mailed = addressees.filter((address) => address.startsWith('person-')).length
-    expect(mailed).toBeGreaterThanOrEqual(SENT)
-    expect(mailed).toBeLessThanOrEqual(SENT + INTERRUPTED)
-  },
-)
+  const ends = [await countStatuses(ctx, 'deliveries'), await countStatuses(ctx, 'mails')].flat()
+  expect(ends.filter(({ status, attempts }) => /PENDING|SENDING/.test(status) || attempts > 3)).toEqual([])
+  const { SENT = 0, FAILED = 0, INTERRUPTED = 0, ...others } = await countRecipients(ctx, campaignId)
+  expect([SENT + FAILED + INTERRUPTED, others]).toEqual([recipientCount, {}])
+  expect(await readCampaign(ctx, campaignId)).toMatchObject({ status: 'SENT', queued: recipientCount })
+  expect((await listEventTypes(ctx)).filter((type) => type.startsWith('campaign.'))).toEqual([
+    'campaign.sending',
+    'campaign.sent',
+  ])
+  const mailed = addressees.filter((address) => address.startsWith('person-')).length
+  expect(mailed).toBeGreaterThanOrEqual(SENT)
+  expect(mailed).toBeLessThanOrEqual(SENT + INTERRUPTED)
+})

@@ -3,6 +3,7 @@ import { deleteCompany } from '@rapport/core/operations/contacts/delete-company.
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { createTestCompany, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
@@ -24,13 +25,6 @@ async function countContacts() {
   return rows[0] ?? { all: 0, linked: 0 }
 }
 
-async function isBlocked(): Promise<boolean> {
-  const { rowCount } = await database.pool.query(
-    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  )
-  return (rowCount ?? 0) > 0
-}
-
 test('each contact of a deleted company is released, although the worker is killed', async () => {
   const company = await createTestCompany(ctx)
   await database.pool.query(
@@ -47,7 +41,7 @@ test('each contact of a deleted company is released, although the worker is kill
     uuidOf(ctx.workspaceId),
   ])
   const killed = await startWorker()
-  await waitUntil(isBlocked, { describe: 'a step waits for the contact', timeoutMs: 120_000 })
+  await waitUntilBlocked(database.db, 1, { timeoutMs: 120_000 })
   killed.kill('SIGKILL')
   await killed.exited
   await blocker.query('commit')

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
@@ -243,7 +244,7 @@ describe('a mail that waits for a connection is asked again: none goes', () => {
     [
       'by a worker that lost its claim',
       'CONFIRMATION',
-      (_, uuid) => database.pool.query('update mails set token = gen_random_uuid() where id = $1', [uuid]),
+      (_, uuid) => database.pool.query('update mails set token = $2 where id = $1', [uuid, randomUUID()]),
     ],
   ])('%s', async (_to, kind, happens) => {
     const { id: contactId } = await createTestContact(ctx, { email })

@@ -36,7 +36,10 @@ export async function expireHeartbeat({ pool }: Database, workerId: string): Pro
 
 /** A failed run leaves claims, which the recovery of the next one would find. */
 export async function resetClaims({ pool }: Database): Promise<void> {
+  // On a busy machine, the server ends the transactions of killed workers late.
   await pool.query(`
+    set local lock_timeout = '1min';
+    set local statement_timeout = '2min';
     delete from work;
     update mails set status = 'FAILED' where status = 'PENDING';
     update campaign_recipients set status = 'FAILED' where status = 'SENDING'`)

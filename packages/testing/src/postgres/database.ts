@@ -118,7 +118,7 @@ const countBlocked = `select count(*) from pg_stat_activity
   where datname = current_database() and wait_event_type = 'Lock'`
 
 /** Waits until `count` statements in this database wait for a lock, on any of its nodes. */
-export async function waitUntilBlocked(db: Db, count = 1): Promise<void> {
+export async function waitUntilBlocked(db: Db, count = 1, limits: { timeoutMs?: number } = {}): Promise<void> {
   const { nodeUrls } = inject('testServices')
   const counts =
     nodeUrls.length > 1
@@ -128,7 +128,7 @@ export async function waitUntilBlocked(db: Db, count = 1): Promise<void> {
     const { rows } = await db.execute<{ count: string }>(counts)
     return rows.reduce((sum, row) => sum + Number(row.count), 0) === count
   }
-  await waitUntil(isBlocked, { describe: `${count} statements wait for a lock` })
+  await waitUntil(isBlocked, { describe: `${count} statements wait for a lock`, ...limits })
 }
 
 /** Returns the URL of another database on the same server. */

@@ -28,10 +28,11 @@ beforeEach(async () => {
   list = await createTestList(ctx)
 })
 
+const isTo = (email: string) => and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.toAddress, email))
+
 /** Locks what the budget counts for a mail, as a request that replaces it. */
 async function lockMailTo(email: string) {
-  const isTo = and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.toAddress, email))
-  const [mail] = await ctx.db.select().from(mails).where(isTo)
+  const [mail] = await ctx.db.select().from(mails).where(isTo(email))
   const isOfMail = byId(visitorMails, ctx, mail?.id ?? newId('mai'))
   return openTransaction(ctx.db, (db) => db.select().from(visitorMails).where(isOfMail).for('update'))
 }
@@ -42,7 +43,7 @@ test('a contact is deleted while the outcome of a mail to it is recorded', async
   const contact = await findContactByEmail(ctx, email)
   const [isLocked, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const recording = transaction(database.db, async (db) => {
-    const [mail] = await db.select().from(mails).where(eq(mails.toAddress, email)).for('update')
+    const [mail] = await db.select().from(mails).where(isTo(email)).for('update')
     isLocked.resolve()
     await isWaiting.promise
     await refundRelease({ ...ctx, db }, mail?.id ?? newId('mai'))
