@@ -41,6 +41,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
   const jobs = new Map<Worker, Task[]>()
   let retriesLeft = 6
   let freezesLeft = 0
+  let isEnding = false
 
   /** Adds something that happens once, when the scheduler chooses it. */
   function plan(label: string, run: () => void | Promise<void>): void {
@@ -160,6 +161,8 @@ export function createSimulation({ scenario, world, scheduler, database, choices
   const resume = (worker: Worker) => void (worker.isFrozen = false)
 
   function pause(worker: Worker): void {
+    // Nothing would let it continue.
+    if (isEnding) return
     worker.isFrozen = true
     plan('continue', () => resume(worker))
   }
@@ -221,6 +224,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     scheduler.setFaults(pick(choices, [0, 0.1, 0.2, 0.4]), kinds)
     for (let steps = 0; steps < maxSteps && (await scheduler.step(events)); steps++);
     events.length = 0
+    isEnding = true
     freezesLeft = 0
     for (const worker of world.workers) worker.isFrozen = false
     scheduler.setFaults(0, [])
