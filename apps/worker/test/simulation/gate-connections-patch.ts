@@ -9,6 +9,7 @@ export const statementFaults = ['response lost', 'lost', 'late', 'fails'] as con
 /** A statement that was sent, its row in the trace, and how to execute it. */
 interface SentStatement {
   label: string
+  lock: string
   task?: Task
   entry: TraceEntry
   query: () => Promise<pg.QueryResult>
@@ -58,9 +59,9 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
   }
 
   /** Executes a statement. The result is dropped if the process was killed in the meantime. */
-  async function execute({ label, task, entry, query }: SentStatement): Promise<pg.QueryResult> {
+  async function execute({ label, lock, task, entry, query }: SentStatement): Promise<pg.QueryResult> {
     const ended = Promise.withResolvers<void>()
-    connection.executing = { label, task, ended: ended.promise }
+    connection.executing = { label, lock, task, ended: ended.promise }
     owner.scheduler.executing.add(connection)
     try {
       const result = await query()
@@ -89,33 +90,33 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
     if (outcome === 'response lost') return execute(statement).then(failLost, failLost)
     if (outcome === 'late') {
       isFrozen = true
-      const { label, query } = statement
-      owner.scheduler.addLate(label, (entry) => {
+      const { label, lock, query } = statement
+      owner.scheduler.addLate({ label, lock }, (entry) => {
         isFrozen = false
         isEnding = true
-        void execute({ label, query, entry }).catch(() => {})
+        void execute({ label, lock, query, entry }).catch(() => {})
       })
     }
     return failLost()
   }
   const failLost = (): Promise<never> => Promise.reject(new Error(lostError))
 
-  function gate(text: string, query: SentStatement['query']) {
+  function gate({ name, text }: { name?: string | undefined; text: string }, query: SentStatement['query']) {
     const task = currentTask()
     if (!task || text.includes('set_config(')) return query()
     if (lostError !== undefined) return failLost()
-    const label = describeStatement(text)
+    const label = describeStatement(name || text)
+    const lock = lockedTable(text) ?? label
     const faults = label === 'rollback' ? [] : faultsOf(label)
-    return owner.scheduler.wait({ task, label, faults }, (outcome, entry) =>
-      decide(outcome, { label, task, entry, query }),
+    return owner.scheduler.wait({ task, label, lock, faults }, (outcome, entry) =>
+      decide(outcome, { label, lock, task, entry, query }),
     )
   }
 
   client.query = ((...parameters: unknown[]) => {
     const callback = typeof parameters.at(-1) === 'function' ? (parameters.pop() as Callback) : undefined
     const [first] = parameters as [string | pg.QueryConfig]
-    const text = typeof first === 'string' ? first : first.name || first.text
-    const result = gate(text, () => send(...parameters))
+    const result = gate(typeof first === 'string' ? { text: first } : first, () => send(...parameters))
     if (!callback) return result
     result.then((value) => callback(undefined, value), callback)
   }) as typeof client.query
@@ -129,6 +130,11 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
 /** An error of PostgreSQL at BEGIN and COMMIT would be one of the connection. */
 const faultsOf = (label: string) =>
   /^(begin|commit)/.test(label) ? statementFaults.filter((fault) => fault !== 'fails') : statementFaults
+
+/** The table whose rows a statement locks. Two statements of any form may wait for one of its rows. */
+const lockedTable = (text: string): string | undefined =>
+  (/^\s*(?:update|delete from) "?(\w+)/.exec(text) ??
+    (/\bfor (?:no key )?(?:update|share)\b/.test(text) ? /\bfrom "?(\w+)\b(?!\()/.exec(text) : undefined))?.[1]
 
 function describeStatement(text: string): string {
   const [begin = ''] = text.split(';')

@@ -14,6 +14,8 @@ import type { Connection, SimulatedProcess, SimulationEvent, Task, TraceEntry } 
 interface Waiting {
   task?: Task
   label: string
+  /** Names what it may wait for in PostgreSQL. */
+  lock?: string
   /** What may happen instead of the usual. */
   faults: readonly string[]
   /** Runs if the process is killed first. */
@@ -132,10 +134,10 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
 
   /**
    * PostgreSQL wakes all statements that wait for a transaction at once, and the machine would decide which of them locks
-   * a row first. So a statement is not sent while the same one waits for a lock.
+   * a row first. So a statement is not sent while one that may wait for the same lock waits.
    */
-  function isReady({ task, label }: Entry): boolean {
-    const isWaiting = [...executing].some(({ executing: statement }) => statement?.label === label)
+  function isReady({ task, lock }: Entry): boolean {
+    const isWaiting = [...executing].some(({ executing: statement }) => statement?.lock === lock)
     return !task?.process.isFrozen && !isWaiting
   }
 
@@ -189,8 +191,8 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     wait: <Result>(what: Waiting, act: (outcome: string, entry: TraceEntry) => Result | Promise<Result>) =>
       new Promise<Result>((resolve) => add(what, (outcome, entry) => resolve(act(outcome, entry)))),
     /** The statement arrives some time. */
-    addLate: (label: string, arrive: (entry: TraceEntry) => void) =>
-      add({ label, faults: [] }, (_outcome, entry) => arrive(entry)),
+    addLate: (what: Pick<Waiting, 'label' | 'lock'>, arrive: (entry: TraceEntry) => void) =>
+      add({ ...what, faults: [] }, (_outcome, entry) => arrive(entry)),
     /** The next choice waits until PostgreSQL has ended the session, and with it released its locks. */
     sessionEnds(pid: number, ending: Promise<void>): void {
       const isGone = async () => {

@@ -4,7 +4,7 @@
 export interface Connection {
   pid: number
   /** The statement that PostgreSQL is executing. */
-  executing: { label: string; task: Task | undefined; ended: Promise<void> } | undefined
+  executing: { label: string; lock: string; task: Task | undefined; ended: Promise<void> } | undefined
   /** Ends the session. PostgreSQL rolls back what was not committed. Waits for the statement that is executing. */
   end(): void
 }
