@@ -918,6 +918,7 @@ CREATE INDEX "mail_requests_kind_index" ON "mail_requests" USING btree ("workspa
 CREATE INDEX "mail_requests_created_index" ON "mail_requests" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "mails_created_index" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "mails_address_index" ON "mails" USING btree ("workspace_id",lower("to_address" collate "C"));--> statement-breakpoint
+CREATE INDEX "mails_contact_index" ON "mails" USING btree ("workspace_id",("data" ->> 'contactId'));--> statement-breakpoint
 CREATE INDEX "mails_provider_message_index" ON "mails" USING btree ("provider_message_hash") WHERE "mails"."provider_message_hash" is not null;--> statement-breakpoint
 CREATE INDEX "visitor_mails_waiting_index" ON "visitor_mails" USING btree ("workspace_id","kind","created_at","id") WHERE "visitor_mails"."status" in ('WAITING', 'WITHHELD');--> statement-breakpoint
 CREATE INDEX "visitor_mails_new_index" ON "visitor_mails" USING btree ("workspace_id") WHERE "visitor_mails"."status" = 'WAITING';--> statement-breakpoint

@@ -40,14 +40,16 @@ async function createPerson() {
   const ctx = api.ctx(workspace.id)
   const [batch] = (await listPendingWork(ctx, 'campaigns')).slice(-1)
   await sendTestBatch(ctx, await claimTestBatch(ctx, batch, await createTestWorker(ctx.db)))
-  const duplicate = await create('/contacts', { email: freshEmail() })
+  const duplicateEmail = freshEmail()
+  const duplicate = await create('/contacts', { email: duplicateEmail })
+  await create(`/lists/${list.id}/subscribers`, { contactId: duplicate.id })
   await api.call('POST', `/contacts/${id}/merge`, { key: workspace.key, body: { contactId: duplicate.id } })
-  return { id, email, address, list, form, deal, task, note, campaign, duplicate }
+  return { id, email, duplicateEmail, address, list, form, deal, task, note, campaign, duplicate }
 }
 
 test('GET /contacts/{id}/export: everything that was created, as documented', async () => {
   const person = await createPerson()
-  const { id, email, address } = person
+  const { id, email, duplicateEmail, address } = person
   const response = await exportPerson(id)
   expect([response.status, response.headers['content-type'], response.headers['content-disposition']]).toEqual([
     200,
@@ -86,7 +88,10 @@ test('GET /contacts/{id}/export: everything that was created, as documented', as
     campaigns: [
       { campaignId: person.campaign.id, name: 'November', contactId: id, status: 'SENT', endedAt: aTimestamp },
     ],
-    emails: [{ kind: 'CONFIRMATION', to: email }],
+    emails: [
+      { kind: 'CONFIRMATION', to: email },
+      { kind: 'CONFIRMATION', to: duplicateEmail },
+    ],
   })
   expect(exported['activity']?.map(({ type }) => type)).toEqual(
     expect.arrayContaining(['contact.created', 'form.submitted', 'subscription.confirmed', 'contact.merged']),

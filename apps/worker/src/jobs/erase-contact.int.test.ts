@@ -1,4 +1,5 @@
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { createCustomField } from '@rapport/core/custom-fields/custom-fields.ts'
 import { type Contact, NewContact } from '@rapport/core/contacts/contacts.schema.ts'
@@ -88,10 +89,13 @@ async function createTraces({ email, name, phone }: Person, webhookId: WebhookId
     ctx,
     NewContact.parse({ email: duplicateEmail, company: words('company'), tags: [words('label')] }),
   )
+  await subscribe(ctx, list.id, { email: duplicateEmail, firstName: '', lastName: '' })
   const contact = await mergeContacts(ctx, id, { contactId: duplicate.id })
 
   smtp.decide(() => 550)
-  await sendCampaign(ctx, (await createTestCampaign(ctx, { listId: list.id })).id)
+  const campaign = await createTestCampaign(ctx, { listId: list.id })
+  await sendTestMail(ctx, campaign.id, { email: 'tester@example.com', contactId: id })
+  await sendCampaign(ctx, campaign.id)
   await runWork('campaigns')
   await runWork('mail')
   smtp.decide(() => 'accept')
@@ -165,6 +169,7 @@ test('no column of any table names a contact after its deletion', async () => {
   expect(await findColumns(['of adalina'])).toEqual([])
   expect(await findColumns(other.texts)).toEqual(columnsOfOther)
   expect(await readEventsOfOther()).toEqual(eventsOfOther)
+  expect(await findColumns([ada.contact.id])).not.toContain('mails.data')
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
 })
 

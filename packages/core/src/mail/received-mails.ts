@@ -6,7 +6,7 @@ import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { CreatedAt, Timestamp } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
-import type { Mail } from './mails.ts'
+import { isRequestedMail, type Mail } from './mails.ts'
 
 const receivedKinds = [...requestedMailKinds, 'CAMPAIGN_TEST'] as const
 
@@ -26,11 +26,10 @@ export const ReceivedMail = z
   .meta({ id: 'ReceivedEmail', description: 'A single email to a contact.' })
 export type ReceivedMail = z.output<typeof ReceivedMail>
 
-/** A contact with the ids of merged contacts and its former addresses. */
+/** A contact with the ids of merged contacts. */
 export interface MailRecipient {
   ids: readonly ContactId[]
   email: string
-  formerEmails: readonly string[]
 }
 
 /** Returns a page of the single mails to a contact. */
@@ -47,37 +46,38 @@ export async function listReceivedMails(
       ctx.db
         .select()
         .from(mails)
-        .where(and(isReceivedBy(ctx, contact), after))
+        .where(and(isOfPerson(ctx, contact, inArray(mails.kind, requestedMailKinds)), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
   return { ...page, data: page.data.map(toReceivedMail) }
 }
 
-/** Deletes the single mails to a contact with their work: PENDING mails are not sent. */
-export async function deleteReceivedMails(ctx: Ctx, contact: MailRecipient): Promise<void> {
-  const deleted = await ctx.db.delete(mails).where(isReceivedBy(ctx, contact)).returning({ id: mails.id })
+/**
+ * Deletes the single mails to a contact, and the tests that show it to others, with their work: PENDING mails are not sent.
+ * Returns the addresses that the contact had.
+ */
+export async function deleteReceivedMails(ctx: Ctx, contact: MailRecipient): Promise<string[]> {
+  const { id, kind, toAddress } = mails
+  const deleted = await ctx.db.delete(mails).where(isOfPerson(ctx, contact)).returning({ id, kind, toAddress })
   await finishWork(
     ctx,
     deleted.map(({ id }) => uuidOf(id)),
   )
+  return deleted.flatMap(({ kind, toAddress }) => (isRequestedMail(kind) ? [toAddress] : []))
 }
 
 /**
- * Matches requested mails, also to former addresses, and test mails to the address of the contact. Invites and password
- * resets are mails to users.
+ * Matches mails that name the contact, at whatever address it had then, and tests to its address, which do not name it.
+ * Invites and password resets are mails to users.
  */
-function isReceivedBy(ctx: Ctx, contact: MailRecipient): SQL | undefined {
-  const emails = [contact.email, ...contact.formerEmails].map((email) => email.toLowerCase())
-  const isTo = (addresses: readonly string[]) =>
-    sql`lower(${mails.toAddress} collate "C") = any(${sql.param(addresses)}::text[])`
-  // Another contact may have a former address by now.
-  const isRequested = and(
-    inArray(mails.kind, requestedMailKinds),
-    sql`${mails.data} ->> 'contactId' = any(${sql.param(contact.ids)}::text[])`,
+function isOfPerson(ctx: Ctx, { ids, email }: MailRecipient, isToContact?: SQL): SQL | undefined {
+  const namesContact = sql`${mails.data} ->> 'contactId' = any(${sql.param(ids)}::text[])`
+  const isTestTo = sql`lower(${mails.toAddress} collate "C") = lower(${email} collate "C")`
+  return and(
+    eq(mails.workspaceId, ctx.workspaceId),
+    or(and(namesContact, isToContact), and(eq(mails.kind, 'CAMPAIGN_TEST'), isTestTo)),
   )
-  const isToCurrentAddress = and(eq(mails.kind, 'CAMPAIGN_TEST'), isTo([contact.email.toLowerCase()]))
-  return and(eq(mails.workspaceId, ctx.workspaceId), isTo(emails), or(isRequested, isToCurrentAddress))
 }
 
 function toReceivedMail(mail: Mail): ReceivedMail {

@@ -90,6 +90,7 @@ export const mails = tenantTable(
     extra: (t) => [
       index('mails_created_index').on(t.createdAt),
       index('mails_address_index').on(t.workspaceId, lower(t.toAddress)),
+      index('mails_contact_index').on(t.workspaceId, sql`(${t.data} ->> 'contactId')`),
       index('mails_provider_message_index').on(t.providerMessageHash).where(sql`${t.providerMessageHash} is not null`),
       oneOf('mails_kind_check', t.kind, mailKinds),
       oneOf('mails_status_check', t.status, mailStatuses),

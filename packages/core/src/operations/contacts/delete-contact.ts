@@ -36,9 +36,9 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     await deriveStatuses(ctx, { ...records, contacts: [] }, { emitsEvents: false })
     await storeTrackingDenials(ctx, contact)
     await deleteSoftBounces(ctx, hashEmailWithAllKeys(ctx, contact.email))
-    await deleteMailsOfContact(ctx, contact)
+    const mailed = await deleteMailsOfContact(ctx, contact)
     const { data: formerIds } = await listFormerIds(ctx, id)
-    const emails = [contact.email, ...(await findConsentEmails(ctx, id))]
+    const emails = [...new Set([contact.email, ...(await findConsentEmails(ctx, id)), ...mailed])]
     await forgetLiftNotes(ctx, { contactIds: [id, ...formerIds], emails })
     await startErasure(ctx, id)
     await deleteContactRecords(ctx, id)

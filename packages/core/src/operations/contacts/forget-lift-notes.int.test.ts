@@ -3,7 +3,9 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { expect, test } from 'vitest'
 import { createSuppression } from '../../suppressions/suppressions.ts'
 import { liftSuppression } from '../../suppressions/lift-suppression.ts'
+import { updateContact } from '../../contacts/update-contact.ts'
 import { uuidOf } from '../../kernel/ids.ts'
+import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts'
 import { deleteContact } from './delete-contact.ts'
 import { findTraces, spellingsOf } from './find-traces.ts'
 
@@ -33,4 +35,13 @@ test('an erasure leaves no note about the person in the audit log', async () => 
   expect(await listNotes()).toEqual([null, null, 'it was wrong'])
   const { traces } = await findTraces(database.url, spellingsOf({ email }))
   expect(traces.filter(({ table }) => table === 'audit_entries')).toEqual([])
+})
+
+test('an erasure leaves no note that quotes a former address', async () => {
+  await lift('former@example.com', 'former@example.com moved')
+  const { id, email } = await createTestContact(ctx, { email: 'former@example.com' })
+  await requestConfirmationMail(ctx, { kind: 'PERSONAL_DATA', email, contactId: id })
+  await updateContact(ctx, id, { email: 'ada@example.com' })
+  await deleteContact(ctx, id)
+  expect(await listNotes()).toEqual([null])
 })

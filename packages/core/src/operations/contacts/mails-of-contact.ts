@@ -11,7 +11,6 @@ import {
 } from '../../mail/received-mails.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Page } from '../../request/paging.ts'
-import { findConsentEmails } from './consent-emails.ts'
 import type { SectionQuery } from './export-section.ts'
 
 /** Returns a page of the single mails to a contact, also to its former addresses and to merged contacts. */
@@ -19,13 +18,17 @@ export async function listMailsOfContact(ctx: Ctx, id: ContactId, query: Section
   return listReceivedMails(ctx, await findMailRecipient(ctx, await readContact(ctx, id)), query)
 }
 
-/** Deletes the same mails. Call it before the subscriptions and aliases of the contact are deleted. */
-export async function deleteMailsOfContact(ctx: Ctx, contact: Pick<ContactRow, 'id' | 'email'>): Promise<void> {
+/** Deletes the mails of a contact: see `deleteReceivedMails`. Call it before its aliases are deleted. */
+export async function deleteMailsOfContact(ctx: Ctx, contact: Pick<ContactRow, 'id' | 'email'>): Promise<string[]> {
   const recipient = await findMailRecipient(ctx, contact)
-  await forgetVisitorMails(ctx, recipient.ids, async () => await deleteReceivedMails(ctx, recipient))
+  let addresses: string[] = []
+  await forgetVisitorMails(ctx, recipient.ids, async () => {
+    addresses = await deleteReceivedMails(ctx, recipient)
+  })
+  return addresses
 }
 
 async function findMailRecipient(ctx: Ctx, { id, email }: { id: ContactId; email: string }): Promise<MailRecipient> {
   const { data: mergedIds } = await listFormerIds(ctx, id)
-  return { ids: [id, ...mergedIds], email, formerEmails: await findConsentEmails(ctx, id) }
+  return { ids: [id, ...mergedIds], email }
 }
