@@ -243,8 +243,3 @@ export function newSubscription(
     ...given,
   }
 }
-
-/** What is written about addresses that lose their contact: notes may be about the person. */
-export function forgetContact(records: ConsentRecords): void {
-  for (const [key, row] of records.rows) records.rows.set(key, { ...row, contactId: null, note: null })
-}

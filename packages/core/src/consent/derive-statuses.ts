@@ -9,7 +9,7 @@
  * | subscription.confirmed    | the status becomes CONFIRMED                                                               |
  */
 import { isDeepStrictEqual } from 'node:util'
-import { sql } from 'drizzle-orm'
+import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import { jsonRows } from '../db/json-rows.ts'
 import { contacts, subscriptions, suppressions } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
@@ -203,6 +203,24 @@ const deleteRows = namedStatement('withdraw suppressions', {
 /** Deletes a bounce or a block of an address that no contact is known to have: nothing follows. */
 export async function deleteSuppression(ctx: Ctx, id: SuppressionId): Promise<void> {
   await deleteRows(ctx.db, { workspaceId: ctx.workspaceId, ids: [id] })
+}
+
+interface Forgotten {
+  contactIds: ContactId[]
+  /** With all keys: a statement at the address need not name the contact. */
+  emailHashes: string[]
+}
+
+/**
+ * Removes a person from suppressions: notes may be about it. Its rows with the hash of a lost SECRET_KEY are found by the
+ * contact that they name.
+ */
+export async function forgetPerson(ctx: Ctx, { contactIds, emailHashes }: Forgotten): Promise<void> {
+  const isOfPerson = or(inArray(suppressions.contactId, contactIds), inArray(suppressions.emailHash, emailHashes))
+  await ctx.db
+    .update(suppressions)
+    .set({ contactId: null, note: null })
+    .where(and(eq(suppressions.workspaceId, ctx.workspaceId), isOfPerson))
 }
 
 const suppressionRows = jsonRows(suppressions)

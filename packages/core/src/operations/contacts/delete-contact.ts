@@ -9,9 +9,9 @@ import { notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { hashEmailWithAllKeys } from '../../consent/hash-email.ts'
-import { forgetContact, lockConsent } from '../../consent/consent-records.ts'
+import { lockConsent } from '../../consent/consent-records.ts'
 import { restoreLostRows } from '../../consent/lost-rows.ts'
-import { deriveStatuses } from '../../consent/derive-statuses.ts'
+import { deriveStatuses, forgetPerson } from '../../consent/derive-statuses.ts'
 import { storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'
 import { deleteSoftBounces } from '../../suppressions/soft-bounces.ts'
 import { contactDeleted } from '../../contacts/contact-events.ts'
@@ -32,14 +32,16 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     if (!contact) throw notFound('Contact')
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
     restoreLostRows(ctx, records, contact)
-    forgetContact(records)
     await deriveStatuses(ctx, { ...records, contacts: [] }, { emitsEvents: false })
-    await storeTrackingDenials(ctx, contact)
-    await deleteSoftBounces(ctx, hashEmailWithAllKeys(ctx, contact.email))
-    const mailed = await deleteMailsOfContact(ctx, contact)
     const { data: formerIds } = await listFormerIds(ctx, id)
+    const contactIds = [id, ...formerIds]
+    const emailHashes = hashEmailWithAllKeys(ctx, contact.email)
+    await forgetPerson(ctx, { contactIds, emailHashes })
+    await storeTrackingDenials(ctx, contact)
+    await deleteSoftBounces(ctx, emailHashes)
+    const mailed = await deleteMailsOfContact(ctx, contact)
     const emails = [...new Set([contact.email, ...(await findConsentEmails(ctx, id)), ...mailed])]
-    await forgetLiftNotes(ctx, { contactIds: [id, ...formerIds], emails })
+    await forgetLiftNotes(ctx, { contactIds, emails })
     await startErasure(ctx, id)
     await deleteContactRecords(ctx, id)
     await deleteContactRow(ctx, id)
