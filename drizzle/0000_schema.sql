@@ -350,7 +350,9 @@ CREATE TABLE "contacts" (
 CREATE TABLE "erasures" (
 	"workspace_id" uuid NOT NULL,
 	"contact_id" uuid NOT NULL,
-	"encrypted_identity" text NOT NULL,
+	"merged_ids" uuid[] DEFAULT '{}' NOT NULL,
+	"step" text,
+	"after" text DEFAULT '' NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "erasures_workspace_id_contact_id_pk" PRIMARY KEY("workspace_id","contact_id")
 );

@@ -116,8 +116,12 @@ export const erasures = tenantTable(
   'erasures',
   {
     contactId: id('con').notNull(),
-    /** The ids of the contact and of merged contacts, and the position of the erasure. */
-    encryptedIdentity: text().notNull(),
+    /** The contacts that were merged into it. */
+    mergedIds: id('con').array().notNull().default([]),
+    /** The name of the step; null: the first one. */
+    step: text(),
+    /** The position in the step. */
+    after: text().notNull().default(''),
     createdAt: createdAt(),
   },
   { key: ['contactId'] },

@@ -42,7 +42,7 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     const mailed = await deleteMailsOfContact(ctx, contact)
     const emails = [...new Set([contact.email, ...(await findConsentEmails(ctx, id)), ...mailed])]
     await forgetLiftNotes(ctx, { contactIds, emails })
-    await startErasure(ctx, id)
+    await startErasure(ctx, id, formerIds)
     await deleteContactRecords(ctx, id)
     await deleteContactRow(ctx, id)
     await emit(ctx, contactDeleted, { id })

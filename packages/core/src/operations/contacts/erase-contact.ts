@@ -28,14 +28,14 @@ export function eraseNextStep(ctx: Ctx, uuid: string): Promise<'continue' | 'ret
     if (!erasure) return 'done'
     const index = steps.findIndex(({ name }) => name === erasure.step)
     const step = steps[index] ?? steps[0]
-    const { after, shouldRetry = false } = await step.run(ctx, erasure.contactIds, erasure.after)
+    const { after, shouldRetry = false } = await step.run(ctx, [id, ...erasure.mergedIds], erasure.after)
     if (shouldRetry) return 'retry'
     const next = after === undefined ? steps[steps.indexOf(step) + 1] : step
     if (!next) {
       await finishErasure(ctx, id)
       return 'done'
     }
-    await saveErasure(ctx, id, { ...erasure, step: next.name, after: after ?? '' })
+    await saveErasure(ctx, id, { step: next.name, after: after ?? '' })
     return 'continue'
   })
 }

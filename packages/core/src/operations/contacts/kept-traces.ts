@@ -13,6 +13,8 @@ export const keptTraces: Readonly<Record<string, string>> = {
     'A deal that was given to another contact, with the former id: until the deal is deleted.',
   'deals.lost_reason': 'The reason of a lost deal quotes it, which is kept for reports: change the reason.',
   'deliveries.response_body': 'A receiver of webhooks quoted it: until RETENTION_EVENTS_DAYS and up to 7 days more.',
+  'erasures.contact_id': 'The erasure itself: until it is done, usually within a minute.',
+  'erasures.merged_ids': 'The erasure itself: until it is done, usually within a minute.',
   'events.contact_id': 'The timeline, redacted: until RETENTION_EVENTS_DAYS and up to 7 days more.',
   'events.data':
     'The id of a redacted event, the former id in an event of a deal that remains, or a text that quotes the address: until RETENTION_EVENTS_DAYS and up to 7 days more.',
@@ -24,7 +26,6 @@ export const keptTraces: Readonly<Record<string, string>> = {
 /** What no search can read. */
 export const unreadable = [
   'idempotency_records.body: responses, encrypted, for 24 hours',
-  'erasures.encrypted_identity: the erasure itself, until it is done, usually within a minute',
   'suppressions, tracking_denials: keyed hashes of addresses, so that an import cannot undo what they said',
   'backups: restore one into another database, and run `rapport erasure verify` with its DATABASE_URL',
 ]
