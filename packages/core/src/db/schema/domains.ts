@@ -88,7 +88,8 @@ export const senderDomains = tenantTable(
  * | serves the pages  | from the first check that finds the HOST record: `verified_at`                             |
  * | is in new links   | while the domain is VERIFIED, names the host, and its HOST record is found: `is_current`   |
  * | serves old links  | afterward, also without its domain                                                         |
- * | changes hands     | another VERIFIED domain names the host, and that of the row does not, or is not VERIFIED   |
+ * | changes hands     | another VERIFIED domain names the host, and that of the row does not, or is not VERIFIED;  |
+ * |                   | or its workspace is deleted: to the last one before that lives                             |
  * | is deleted        | with its workspace, or when its domain gives it up before `verified_at`                    |
  */
 export const hosts = pgTable(

@@ -6,12 +6,15 @@ import { eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../db/client.ts'
 import { workspaces } from '../../db/schema/index.ts'
+import { uuidOf } from '../../kernel/ids.ts'
 import { timestampNow } from '../../kernel/validation.ts'
+import { clearDeletedWorkspace, deleteWorkspace } from '../../operations/workspaces/delete-workspace.ts'
 import { type Ctx, pagesUrlOf } from '../../request/context.ts'
 import type { DomainRow } from '../domain-records.ts'
 import { createDomain, deleteDomain, readDomainRow, updateDomain } from '../domains.ts'
 import { createHostDirectory } from './host-directory.ts'
 import { withPagesUrl } from './pages-url.ts'
+import { readWorkspace } from '../../workspaces/workspaces.ts'
 import { verifyDomain } from '../verify-domain.ts'
 
 const database = useTestDatabase()
@@ -176,6 +179,22 @@ test('a deleted workspace has no host', async () => {
   const next = await addTestDomain(ctxOf(other), name, { host })
   await verify(other, next)
   expect(await find(host)).toBe(ctxOf(other).workspaceId)
+})
+
+test('former links go on when the workspace that took the host is deleted', async () => {
+  const [one, two] = [ctxOf(owner), ctxOf(other)]
+  const first = await claim(owner)
+  await verify(owner, first)
+  await deleteDomain(one, first.id)
+  await verify(other, await claim(other))
+  await deleteWorkspace(two, await readWorkspace(two))
+  const former = { workspaceId: one.workspaceId, formerWorkspaceIds: [] }
+  expect([await findHolders(host), await linksOf(owner)]).toEqual([former, installation])
+  while (await clearDeletedWorkspace(two, uuidOf(two.workspaceId)));
+  expect(await findHolders(host)).toEqual(former)
+  const third = await createTestCtx(database.db, { settings: two.settings })
+  await verify(third, await claim(third))
+  expect(await findHolders(host)).toEqual({ workspaceId: third.workspaceId, formerWorkspaceIds: [one.workspaceId] })
 })
 
 test('the addresses of the installation are as good as a CNAME record, others are not', async () => {

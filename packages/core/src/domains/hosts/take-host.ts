@@ -1,5 +1,5 @@
 /** Who has a host. Two workspaces may name the same one: the first whose own domain is VERIFIED has it. */
-import { and, eq, isNull, ne, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, ne, sql } from 'drizzle-orm'
 import { domains, hosts, workspaces } from '../../db/schema/index.ts'
 import type { DomainId, WorkspaceId } from '../../kernel/ids.ts'
 import { AppError } from '../../kernel/errors.ts'
@@ -103,3 +103,22 @@ export async function useHost(
 
 /** Gives up the hosts of a domain that is deleted. */
 export const releaseHosts = (ctx: Ctx, id: DomainId): Promise<void> => useHost(ctx, { id, host: null }, false)
+
+/** Passes the hosts of a workspace that is deleted to the last former owner of each, for the links that it mailed. */
+export async function passOnHosts({ db, workspaceId }: Ctx): Promise<void> {
+  for (const { host, formerWorkspaceIds } of await db.select().from(hosts).where(eq(hosts.workspaceId, workspaceId))) {
+    const isFormer = and(inArray(workspaces.id, formerWorkspaceIds), isNull(workspaces.deletedAt))
+    // Until the end, so that it is not deleted at the same time.
+    const living = await db.select({ id: workspaces.id }).from(workspaces).where(isFormer).for('share')
+    const next = formerWorkspaceIds.findLast((former) => living.some(({ id }) => id === former))
+    if (next)
+      await db
+        .update(hosts)
+        .set({
+          workspaceId: next,
+          isCurrent: false,
+          formerWorkspaceIds: formerWorkspaceIds.filter((id) => id !== next),
+        })
+        .where(and(eq(hosts.host, host), eq(hosts.workspaceId, workspaceId)))
+  }
+}

@@ -2,6 +2,7 @@ import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
 import { inAccountTransaction } from '../../auth/account-transaction.ts'
 import { deleteAllApiKeys } from '../../auth/api-keys.ts'
+import { passOnHosts } from '../../domains/hosts/take-host.ts'
 import { requireUnchangedActor } from '../../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../../auth/users.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -29,6 +30,7 @@ export function deleteWorkspace(ctx: Ctx, { name }: WorkspaceDeletion): Promise<
     if (!isSameName(name, deleted.name)) throw invalidField('name', 'name: must be the name of the workspace')
     await removeAllMembers(ctx)
     await deleteAllApiKeys(ctx)
+    await passOnHosts(ctx)
     await ctx.db.delete(invites).where(eq(invites.workspaceId, ctx.workspaceId))
     await enqueue(ctx, 'CLEAR_WORKSPACE', ctx.workspaceId)
   })
