@@ -6,7 +6,7 @@ import type { Page } from '../../request/paging.ts'
 import type { TrackingConsentWithProofs } from './tracking-consent.schema.ts'
 import { findConsentRow, toTrackingConsent } from './tracking-consents.ts'
 
-/** Returns what a contact chose about tracking, with its proofs; an empty page if it has not chosen anything. */
+/** Returns what a contact, or its address before, chose about tracking, with its proofs; an empty page if nothing is known. */
 export async function listTrackingConsentOfContact(
   ctx: Ctx,
   contactId: ContactId,
@@ -15,7 +15,9 @@ export async function listTrackingConsentOfContact(
     .select({ id: contacts.id, email: contacts.email })
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, contactId)))
-  const row = contact && (await findConsentRow(ctx, contactId))
-  if (!row) return { data: [], nextCursor: null }
-  return { data: [{ ...(await toTrackingConsent(ctx, contact, row)), proofs: row.proofs }], nextCursor: null }
+  if (!contact) return { data: [], nextCursor: null }
+  const row = await findConsentRow(ctx, contactId)
+  const consent = await toTrackingConsent(ctx, contact, row)
+  const isUnknown = !row && consent.opens === 'UNKNOWN' && consent.clicks === 'UNKNOWN'
+  return { data: isUnknown ? [] : [{ ...consent, proofs: row?.proofs ?? [] }], nextCursor: null }
 }

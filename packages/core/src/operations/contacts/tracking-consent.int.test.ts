@@ -169,6 +169,9 @@ describe('a denial', () => {
     await deleteContact(ctx, ada.id)
     const again = await createTestContact(ctx, { email: ada.email.toUpperCase() })
     expect(await choices(again)).toEqual({ opens: 'UNKNOWN', clicks: 'DENIED' })
+    expect(await listTrackingConsentOfContact(ctx, again.id)).toMatchObject({
+      data: [{ opens: 'UNKNOWN', clicks: 'DENIED', updatedAt: null, proofs: [] }],
+    })
     await grant(again)
     expect(await choices(again)).toEqual(granted)
   })
