@@ -1,0 +1,30 @@
+import { readRepositoryText } from '@rapport/testing/conventions/repository-texts.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { readListingTemplates } from './listings.ts'
+import { startTestApi } from './testing.ts'
+
+const api = useForFile(() => startTestApi())
+
+/** What is in the exports of contacts or in another listing too. */
+const exportedElsewhere = [
+  '/companies/{id}/activity',
+  '/companies/{id}/contacts',
+  '/contacts',
+  '/contacts/{contactId}/tasks',
+  '/contacts/{id}/activity',
+  '/deals/{id}/activity',
+  '/lists/{id}/subscribers',
+  '/segments/{id}/contacts',
+  '/webhooks/{id}/deliveries',
+]
+/** What is of no use in another system. */
+const staysBehind = ['/api-keys', '/event-types', '/imports', '/invites', '/mail-hooks', '/sessions', '/workspaces']
+
+test('the guide for leaving names the call of every listing', async () => {
+  const guide = readRepositoryText('docs/guides/leaving.md')
+  const named = [...guide.matchAll(/`GET (\/[^`?]+)/g)].map(([, path]) => path)
+  const templates = await readListingTemplates(api)
+  const missing = templates.filter((template) => !named.includes(template))
+  expect(missing.toSorted()).toEqual([...exportedElsewhere, ...staysBehind].toSorted())
+})
