@@ -150,7 +150,7 @@ test('starts without PostgreSQL and Redis, is not ready, and exits cleanly', asy
 test('with a wrong password, the log and /ready say at once why nothing is served', async () => {
   const wrong = new URL(database.url)
   // A cluster of tests asks for no password, and knows its users.
-  wrong.username = 'nobody'
+  wrong.username = 'missing_role'
   wrong.password = 'not-the-password'
   const { main, url } = await start({ DATABASE_URL: wrong.href })
   const ready = await call(`${url}/ready`)
@@ -163,7 +163,7 @@ test('with a wrong password, the log and /ready say at once why nothing is serve
     .stdout()
     .split('\n')
     .find((text) => text.includes('PostgreSQL unavailable; retrying'))
-  expect(line).toMatch(/password authentication failed|role \\?"nobody\\?" does not exist/)
+  expect(line).toMatch(/password authentication failed|role \\?"missing_role\\?" does not exist/)
   expect(main.stdout() + main.stderr() + ready.body).not.toContain(wrong.password)
   main.kill('SIGINT')
   expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
