@@ -4,7 +4,10 @@ import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
+import { readEmail } from '@rapport/core/emails/emails.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { createReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import {
   createTestCampaign,
   createTestCtx,
@@ -103,6 +106,16 @@ test.each(Object.entries(complaints))('a feedback loop reports a complaint in th
   const responses = await deliver(compose(pathOf(1)), 'fbl@bounces.example')
   expect(responses.at(-1)).toMatch(/^250/)
   expect(await readSuppressed()).toEqual([undefined, 'COMPLAINED', undefined])
+})
+
+test('a feedback loop reports a complaint about an email to one person', async () => {
+  const { ctx } = readSent()
+  const template = await createTestTemplate(ctx)
+  const { id } = await createTestEmail(ctx, template.id, { to: { contactId: recipientOf(2).id } })
+  const path = createReturnPath(ctx, { host: 'bounces.example', subject: { emailId: id }, email: emailOf(2) })
+  expect((await deliver(complaints.ARF(path), 'fbl@bounces.example')).at(-1)).toMatch(/^250/)
+  expect(await readEmail(ctx, id)).toMatchObject({ complainedAt: expect.any(String) })
+  expect(await readSuppressed()).toEqual([undefined, undefined, 'COMPLAINED'])
 })
 
 test('a feedback loop without a valid token is refused, and changes nothing', async () => {

@@ -1,5 +1,6 @@
 /** Complaints of feedback loops: ARF (RFC 5965), and the form of Microsoft's Junk Mail Reporting Program. */
 import { isComplaint } from '@rapport/core/mail/bounces/feedback-type.ts'
+import { tokenPattern } from '@rapport/core/mail/bounces/recipient-token.ts'
 import type { Email } from 'postal-mime'
 import { addressesOf } from './addresses.ts'
 import { parseFieldGroups } from './field-groups.ts'
@@ -32,11 +33,12 @@ function parseMicrosoft(returned: string): ParsedReport {
 }
 
 const maxTokens = 20
+const returnPath = new RegExp(`\\bb(?:\\+|=2b|%2b)(${tokenPattern})(?![0-9a-v])`, 'gi')
 
 /** The tokens of return paths anywhere in a mail, also in the email that it returns. They may be forged. */
 export function findReportedTokens(mail: Email, raw: Uint8Array): string[] {
   const parts = mail.attachments.map(({ content }) => (typeof content === 'string' ? content : ''))
   const text = [Buffer.from(raw).toString('latin1'), mail.text ?? '', ...parts].join('\n').replace(/=\r?\n/g, '')
-  const found = text.matchAll(/\bb(?:\+|=2b|%2b)([cm][0-9a-v]{61})(?![0-9a-v])/gi)
+  const found = text.matchAll(returnPath)
   return [...new Set([...found].slice(0, maxTokens).map(([, token = '']) => token.toLowerCase()))]
 }

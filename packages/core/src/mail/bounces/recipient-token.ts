@@ -45,6 +45,9 @@ const [dataLength, tagLength, macLength] = [27, 4, 7]
 const bitsPerDigit = 5
 const digitCount = Math.ceil(((dataLength + tagLength + macLength) * 8) / bitsPerDigit)
 
+/** The form of a token of any kind, as a part of a regular expression. A match may be forged. */
+export const tokenPattern = `[${Object.values(kinds).join('')}][0-9a-v]{${digitCount}}`
+
 const toBytes = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 const toUuid = (bytes: Buffer) => bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
