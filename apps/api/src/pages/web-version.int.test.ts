@@ -24,7 +24,7 @@ const get = (path: string) => api.call('GET', path, { headers: { accept: 'text/h
 test('GET /public/campaigns/{id}/web: the email as a page without scripts, not indexed', async () => {
   const { path } = await createSent({ html: '<h1>Hi {{ contact.firstName }}</h1><script>alert(1)</script>' })
   const { status, text, headers } = await get(`${path}&utm_source=news`)
-  expect([status, text]).toEqual([200, '<h1>Hi </h1><script>alert(1)</script>'])
+  expect([status, text]).toEqual([200, expect.stringContaining('<body><h1>Hi </h1><script>alert(1)</script></body>')])
   expect(headers).toMatchObject({
     'content-type': 'text/html; charset=utf-8',
     'x-robots-tag': 'noindex',
@@ -34,6 +34,15 @@ test('GET /public/campaigns/{id}/web: the email as a page without scripts, not i
   const policy = headers['content-security-policy'] ?? ''
   expect(policy).toMatch(/^sandbox [^;]*;.*default-src 'none'/)
   expect(policy).not.toMatch(/allow-scripts|allow-same-origin|allow-forms|script-src/)
+})
+
+test('a fragment becomes a page with a language and a title, a document stays', async () => {
+  const fragment = await get((await createSent({ html: '<p>One</p>' })).path)
+  expect(fragment.text).toMatch(
+    /^<!doctype html>\n<html lang="en[^"]*">[^]*<title>News &amp; more<\/title>[^]*<p>One<\/p>/,
+  )
+  const html = '<HTML><title>Mine</title><p>One</p></HTML>'
+  expect((await get((await createSent({ html })).path)).text).toBe(html)
 })
 
 test('a campaign with only text is shown as text', async () => {

@@ -24,10 +24,13 @@ const policy = [
   `frame-ancestors 'none'`,
 ].join('; ')
 
-const textPage = engine.parse(`<!doctype html>
+/** An email of HTML may be a fragment, or a document of its own. */
+const isDocument = (html: string) => /<(?:!doctype|html|head|body)[\s>]/i.test(html)
+
+const fragmentPage = engine.parse(`<!doctype html>
 <html lang="{{ locale }}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ subject }}</title></head>
-<body><pre style="white-space:pre-wrap;font:inherit">{{ text }}</pre></body>
+<body>{% if html %}{{ html | raw }}{% else %}<pre style="white-space:pre-wrap;font:inherit">{{ text }}</pre>{% endif %}</body>
 </html>
 `)
 
@@ -71,7 +74,7 @@ export const webVersionPages: FastifyPluginAsyncZod = async (app) => {
         .header('content-security-policy', policy)
         .header('x-robots-tag', 'noindex')
         .preventCache()
-        .send(page.html ?? String(engine.renderSync(textPage, page)))
+        .send(page.html && isDocument(page.html) ? page.html : String(engine.renderSync(fragmentPage, page)))
     },
   )
 }
