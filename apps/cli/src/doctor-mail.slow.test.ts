@@ -65,7 +65,9 @@ const domain = 'news.example.com'
 test('Sender: checks the SPF record, and the DMARC record of the domain or its parent', async () => {
   const nothing = await examine()
   expect(nothing('SPF')).toEqual([`warn: ${domain} has no SPF record`])
-  expect(nothing('DKIM')).toEqual(['ok: Rapport does not sign emails: the mail server must sign them'])
+  expect(nothing('DKIM')).toEqual([
+    'ok: Rapport does not sign emails from news.example.com: the mail server must sign them',
+  ])
   expect(nothing('DMARC')).toEqual(containing(`warn: ${domain} has no DMARC record`))
 
   dns.setTextRecords(domain, 'some-other=text', 'v=spf1 include:mail.example.net -all')

@@ -49,7 +49,7 @@ const outputs: Record<string, { words?: string[]; fields: string[]; record?: obj
   'workspace list': { fields: ['data'] },
   'workspace show': {
     words: ['WORKSPACE'],
-    fields: ['workspace', 'members', 'invites', 'senderDomains', 'usage', 'counts', 'failingWebhooks'],
+    fields: ['workspace', 'members', 'invites', 'senderDomains', 'domains', 'usage', 'counts', 'failingWebhooks'],
   },
   'workspace create': { words: ['--name', 'X', '--owner-email', 'x@example.com'], fields: ['workspace', 'invite'] },
   'workspace invite': {

@@ -3,6 +3,7 @@ import { createApiKey, listApiKeys } from '@rapport/core/auth/api-keys.ts'
 import { listAuditEntries } from '@rapport/core/audit/audit.ts'
 import { signUp } from '@rapport/core/auth/login.ts'
 import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
+import { createDomain } from '@rapport/core/domains/domains.ts'
 import { setSenderDomains } from '@rapport/core/domains/set-sender-domains.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
@@ -41,6 +42,7 @@ test('workspace show prints members, invites, senders, quotas and failing webhoo
   await createTestContact(ctx)
   await createTestDeal(ctx)
   await setSenderDomains(ctx, ['engines.example'])
+  await createDomain(ctx, { name: 'looms.example' })
   await run('workspace', 'set-quota', ctx.workspaceId, 'lists=7', 'forms=0')
   await run('workspace', 'invite', ctx.workspaceId, '--email', 'pending@example.com', '--role', 'OWNER')
   const { stdout: healthy } = await run('workspace', 'show', ctx.workspaceId)
@@ -57,6 +59,7 @@ test('workspace show prints members, invites, senders, quotas and failing webhoo
     /^show@example\.com +OWNER /m,
     /^invited +role +until +id$/m,
     /^pending@example\.com +OWNER +20\S+Z +inv_\w+$/m,
+    /^looms\.example +PENDING +– +–$/m,
     /^lists +0 +7$/m,
     /^forms +0 +–$/m,
     /^contacts +2 +5,000,000$/m,
@@ -73,6 +76,7 @@ test('workspace show prints members, invites, senders, quotas and failing webhoo
     ],
     invites: [expect.objectContaining({ email: 'pending@example.com', role: 'OWNER' })],
     senderDomains: ['engines.example'],
+    domains: [expect.objectContaining({ name: 'looms.example', status: 'PENDING', host: null })],
     usage: expect.objectContaining({ lists: { used: 0, isEstimate: false, limit: 7 } }),
     counts: { deals: 1, tasks: 0, campaigns: {} },
     failingWebhooks: [expect.objectContaining({ webhookId: webhook.id, origin: 'https://example.com' })],
@@ -158,6 +162,8 @@ test('workspace create with the same key prints the workspace that it created', 
     '--idempotency-key',
     'c-7',
   ]
-  const { stdout } = await run(...words)
-  expect((await run(...words)).stdout).toBe(stdout)
+  const { stdout, stderr } = await run(...words)
+  expect(stderr).toMatch(/^Created "Looms"\.[^]*\n {2}rapport key create /)
+  const repeated = await run(...words)
+  expect([repeated.stdout, repeated.stderr]).toEqual([stdout, expect.stringMatching(/^Found "Looms"\. The invite .*$/)])
 })

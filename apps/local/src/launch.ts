@@ -27,7 +27,8 @@ import { watchSources } from './watch-sources.ts'
 import type { Started } from './welcome.ts'
 
 const graceMs = 30_000
-const readyTimeoutMs = 60_000
+/** Long, as a busy machine starts slowly. A program that exits ends the wait at once. */
+const readyTimeoutMs = 180_000
 const databaseHint = '(from DATABASE_URL in your environment; unset it to start a local PostgreSQL)'
 
 /** A start of the whole installation, in progress or complete. */
@@ -191,7 +192,7 @@ async function waitUntilReady(apiUrl: string, signal: AbortSignal): Promise<void
     }
     await sleep(50)
   }
-  throw new Error(`The API was not ready after 60 seconds. Last response: ${last}`)
+  throw new Error(`The API was not ready after ${readyTimeoutMs / 1_000} seconds. Last response: ${last}`)
 }
 
 /** If several addresses were tried, such as those of localhost, returns the message of each. */

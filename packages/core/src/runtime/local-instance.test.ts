@@ -32,10 +32,15 @@ test.each([
   expect(await findLocalInstance({ DATA_DIR: directory, ...given })).toBeUndefined()
 })
 
-test('describes an installation by its addresses and its mail settings', () => {
-  const mail = { RETURN_PATH_DOMAIN: 'bounces.example.com', DNS_SERVER: '127.0.0.1:53' }
+test('describes an installation by its addresses and what commands check and show', () => {
+  const checked = { RETURN_PATH_DOMAIN: 'bounces.example.com', DNS_SERVER: '127.0.0.1:53' }
+  const shown = { SIGN_UP: 'closed', QUOTA_CONTACTS: '500' }
   const other = { DASHBOARD_PASSWORD: 'secret', PATH: '/bin', REDIS_URL: '' }
-  expect(describeInstallation({ ...environment, ...mail, ...other })).toEqual({ ...environment, ...mail })
+  expect(describeInstallation({ ...environment, ...checked, ...shown, ...other })).toEqual({
+    ...environment,
+    ...checked,
+    ...shown,
+  })
 })
 
 test('a name server in the environment overrides that of the local installation', () => {

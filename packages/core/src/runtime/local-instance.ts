@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { quotaVariables } from './variables/quota-variables.ts'
 
 export const projectDirectory = fileURLToPath(new URL('../../../../', import.meta.url))
 
@@ -54,17 +55,20 @@ const addressNames = [
   ['HOST', 'PORT', 'WEBHOOK_ALLOWED_NETWORKS'],
 ].flat()
 
-/** How the installation sends emails and receives bounces, which `rapport doctor` checks. */
-const mailNames = [
+/** What `rapport doctor` checks, and commands for operators show. */
+const settingNames = [
   ['RETURN_PATH_DOMAIN', 'BOUNCE_HOST', 'BOUNCE_PORT', 'BOUNCE_IMAP_URL', 'DNS_SERVER'],
   ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'],
+  ['SIGN_UP', 'MAIL_FROM_DOMAINS', 'REQUIRE_VERIFIED_EMAIL', 'REQUIRE_VERIFIED_DOMAIN'],
+  ['TRUST_PROXY', 'RATE_LIMIT_EXEMPT', 'RETENTION_EVENTS_DAYS'],
+  Object.keys(quotaVariables),
 ].flat()
 
 type Environment = Record<string, string | undefined>
 
 /** Returns the variables of an environment that describe its installation. */
 export const describeInstallation = (environment: Environment): Record<string, string> =>
-  pick(environment, [...addressNames, ...mailNames])
+  pick(environment, [...addressNames, ...settingNames])
 
 function pick(environment: Environment, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(
@@ -77,5 +81,5 @@ function pick(environment: Environment, names: readonly string[]): Record<string
 
 /** Completes an environment with the addresses of its local installation. */
 export function withLocalAddresses(environment: Environment, local: LocalInstance | undefined): Environment {
-  return { ...environment, ...local?.environment, ...pick(environment, mailNames) }
+  return { ...environment, ...local?.environment, ...pick(environment, settingNames) }
 }

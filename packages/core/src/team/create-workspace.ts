@@ -14,6 +14,8 @@ export interface CreatedWorkspace {
   workspace: Workspace
   /** Null if the workspace was created before with the same key, and its owner has accepted the invite. */
   invite: Invite | null
+  /** Whether a former call with the same key had created it. */
+  isRepeated: boolean
 }
 
 /**
@@ -33,7 +35,7 @@ export function createWorkspaceAndInviteOwner(
     const workspace = await createWorkspace(base.db, name, idempotencyKey)
     const ctx: Ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'system' } }
     await audit(ctx, 'workspace.created', { subjectId: workspace.id, name, ownerEmail })
-    return { workspace, invite: await createInvite(ctx, { email: ownerEmail, role: 'OWNER' }) }
+    return { workspace, invite: await createInvite(ctx, { email: ownerEmail, role: 'OWNER' }), isRepeated: false }
   })
 }
 
@@ -54,5 +56,5 @@ async function findCreated(
     throw new AppError('idempotency_conflict', 'This key was used for a workspace with another name or owner')
   const isOfOwner = and(eq(invites.workspaceId, row.id), eq(invites.email, ownerEmail), eq(invites.role, 'OWNER'))
   const [invite] = await db.select().from(invites).where(isOfOwner)
-  return { workspace: toWorkspace(row), invite: invite ? toInvite(invite) : null }
+  return { workspace: toWorkspace(row), invite: invite ? toInvite(invite) : null, isRepeated: true }
 }

@@ -23,18 +23,16 @@ export const workspaceCreate = defineCommand({
   ].join('\n'),
   async run(cli, options) {
     const { name, 'owner-email': ownerEmail, 'idempotency-key': idempotencyKey, json } = options
-    const created = await withOperator(cli, (base) =>
+    const { isRepeated, ...created } = await withOperator(cli, (base) =>
       createWorkspaceAndInviteOwner(base, { name, ownerEmail, idempotencyKey }),
     )
     const { workspace, invite } = created
     cli.terminal.print(json ? JSON.stringify(created) : workspace.id)
-    cli.terminal.log(
-      [
-        `Created "${workspace.name}". ${describeInvite(invite)}`,
-        'To create an API key:',
-        `  rapport key create --workspace ${workspace.id} --role ADMIN --name "First key"`,
-      ].join('\n'),
-    )
+    cli.terminal.log(`${isRepeated ? 'Found' : 'Created'} "${workspace.name}". ${describeInvite(invite)}`)
+    if (!isRepeated) {
+      const command = `rapport key create --workspace ${workspace.id} --role ADMIN --name "First key"`
+      cli.terminal.log(`To create an API key:\n  ${command}`)
+    }
     return exitCodes.success
   },
 })

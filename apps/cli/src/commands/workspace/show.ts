@@ -25,13 +25,13 @@ export const workspaceShow = defineCommand({
 })
 
 function format(overview: WorkspaceOverview, terminal: Terminal): string {
-  const { workspace, members, invites, senderDomains, usage, counts, failingWebhooks } = overview
+  const { workspace, members, invites, senderDomains, domains, usage, counts, failingWebhooks } = overview
   const campaigns = Object.entries(counts.campaigns).map(([status, count]) => `${formatCount(count)} ${status}`)
   const facts = [
     ['Id', workspace.id],
     ['Created', workspace.createdAt],
     ['Suspended', workspace.suspendedAt ?? 'no'],
-    ['Sender domains', senderDomains.join(', ') || 'none of its own'],
+    ['Sender domains', senderDomains.join(', ') || 'none given by the operator'],
     ['No consent', describeTracking[workspace.trackingWithoutConsent]],
     ['Deals', formatCount(counts.deals)],
     ['Tasks', formatCount(counts.tasks)],
@@ -52,6 +52,7 @@ function format(overview: WorkspaceOverview, terminal: Terminal): string {
     ]),
     '',
     ...(invites.length > 0 ? [formatInvites(invites), ''] : []),
+    ...(domains.length > 0 ? [formatDomains(domains), ''] : []),
     formatTable([['quota', 'used', 'limit'], ...quotas]),
     '',
     formatFailingWebhooks(failingWebhooks),
@@ -62,6 +63,15 @@ const formatInvites = (invites: WorkspaceOverview['invites']) =>
   formatTable([
     ['invited', 'role', 'until', 'id'],
     ...invites.map((one) => [one.email, one.role, one.expiresAt, one.id]),
+  ])
+
+const formatDomains = (domains: WorkspaceOverview['domains']) =>
+  formatTable([
+    ['domain', 'status', 'host', 'host record'],
+    ...domains.map(({ name, status, host, records }) => {
+      const record = records.find(({ purpose }) => purpose === 'HOST')
+      return [name, status, host ?? '–', record?.status ?? '–']
+    }),
   ])
 
 const describeTracking = {

@@ -65,7 +65,7 @@ async function checkSpf(readText: ReadText, domain: string): Promise<Finding[]> 
 
 async function checkDkim(readText: ReadText, mailFrom: string, key: DkimKey | undefined): Promise<Finding[]> {
   const { ok, warn, fail } = findingsAbout('DKIM')
-  if (!key) return [ok('Rapport does not sign emails: the mail server must sign them')]
+  if (!key) return [ok(`Rapport does not sign emails from ${mailFrom}: the mail server must sign them`)]
   const name = `${key.selector}._domainkey.${key.domain}`
   const records = (await readText(name)).filter((text) => /(^|;)\s*p=/.test(text))
   const [record = ''] = records

@@ -1,6 +1,8 @@
 /** What an operator asks about one workspace. */
 import { count, eq } from 'drizzle-orm'
 import { campaigns, deals, tasks, type campaignStatuses } from '../../db/schema/index.ts'
+import { listDomains } from '../../domains/domains.ts'
+import type { Domain } from '../../domains/domains.schema.ts'
 import { listSenderDomains } from '../../domains/senders.ts'
 import { readAllPages } from '../../request/paging.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -20,6 +22,8 @@ export interface WorkspaceOverview {
   invites: Invite[]
   /** The domains that the operator gave to the workspace. */
   senderDomains: string[]
+  /** The domains that the workspace has added, with their records and hosts. */
+  domains: Domain[]
   /** The use and the limit of each quota, as in `GET /workspace/usage`. */
   usage: Usage
   /** The number of records that no quota limits. */
@@ -28,16 +32,17 @@ export interface WorkspaceOverview {
 }
 
 export async function readWorkspaceOverview(ctx: Ctx): Promise<WorkspaceOverview> {
-  const [workspace, members, invites, senderDomains, usage, counts, failingWebhooks] = await Promise.all([
+  const [workspace, members, invites, senderDomains, domains, usage, counts, failingWebhooks] = await Promise.all([
     readWorkspace(ctx),
     readAllPages((page) => listMembers(ctx, { ...page, sort: 'createdAt' })),
     readAllPages((page) => listInvites(ctx, { ...page, sort: 'createdAt' })),
     listSenderDomains(ctx),
+    readAllPages((page) => listDomains(ctx, { ...page, sort: 'createdAt' })),
     readUsage(ctx),
     readCounts(ctx),
     listFailingWebhooks(ctx.db, { workspaceId: ctx.workspaceId }),
   ])
-  return { workspace, members, invites, senderDomains, usage, counts, failingWebhooks }
+  return { workspace, members, invites, senderDomains, domains, usage, counts, failingWebhooks }
 }
 
 async function readCounts({ db, workspaceId }: Ctx): Promise<WorkspaceOverview['counts']> {
