@@ -62,7 +62,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     '["MEETING","CALL"]"Asked for an offer for 25 seats."\n"Asked for an offer for 30 seats."\n',
     '["She signs next week.",null]\n"Note not found"\n',
   ],
-  emails: [/verify\/x[^]+\ntrue\n/, '["opted_out",', '["SENT","REQUEST",1]'],
+  emails: [/verify\/x[^]+\ntrue\n/, '["SENT","HARD"]\n["opted_out",', '["SENT","REQUEST",1]'],
   forms: [
     '<h1>Contact us</h1>',
     '["nmae","unknown field (did you mean \\"name\\"?)"]',

@@ -1,11 +1,14 @@
 /** The command line of Rapport, which reads the environment of the API. */
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 
 const { RAPPORT: program = resolve(import.meta.dirname, '../../../bin/rapport') } = process.env
 
-/** Runs a command with `--json`, and returns its result. What it says beside goes to standard error. */
+/** Runs a command with `--json`, and returns its result. Its hints for people, on standard error, are not shown. */
 export function rapport(...words: string[]): unknown {
-  const output = execFileSync(program, [...words, '--json'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
-  return JSON.parse(output)
+  const { error, status, stdout, stderr } = spawnSync(program, [...words, '--json'], { encoding: 'utf8' })
+  if (error) throw error
+  if (status === 0) return JSON.parse(stdout)
+  const [lastLine] = stderr.trimEnd().split('\n').slice(-1)
+  throw new Error(`rapport ${words.join(' ')}: ${lastLine}`)
 }
