@@ -44,6 +44,19 @@ async function run(parameters: string[], { command = program, env = {}, path = s
   return { code, stdout: started.stdout(), stderr: started.stderr() }
 }
 
+test('a result that is larger than a pipe reaches a slow reader whole', async () => {
+  await database.pool.query(`
+    insert into workspaces (id, name) select uuidv7(), 'Client ' || number from generate_series(1, 500) number`)
+  const list = await startCommand({
+    command: 'sh',
+    parameters: ['-c', '"$0" workspace list --json | (sleep 1; cat)', program],
+    env: { PATH: systemPath, ...unreachableEnvironment, DATABASE_URL: database.url },
+  })
+  await list.exited
+  const { data } = JSON.parse(list.stdout()) as { data: { name: string }[] }
+  expect(data.filter(({ name }) => name.startsWith('Client '))).toHaveLength(500)
+})
+
 /** Writes an executable shell script. */
 function writeScript(path: string, ...lines: string[]): string {
   mkdirSync(dirname(path), { recursive: true })

@@ -22,7 +22,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-process.exit(await run(process.argv.slice(2)))
+const code = await run(process.argv.slice(2))
+await Promise.all([process.stdout, process.stderr].map(flush))
+process.exit(code)
+
+/** A pipe takes 64 KiB at once, and an exit loses what waits for its reader. */
+function flush(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => stream.write('', () => resolve()))
+}
 
 async function run(args: readonly string[]): Promise<number> {
   try {
