@@ -50,7 +50,9 @@ export class ApiError extends RapportError {
       issues: found,
     } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<ErrorBody>
     const issues = Array.isArray(found) ? found : []
-    const fields = issues.map(({ path, message: text }) => `\n  ${path}: ${text}`).join('')
+    const lines = issues.map(({ path, message: text }) => (path ? `${path}: ${text}` : text))
+    // The message of the API is the first issue.
+    const fields = lines.flatMap((line) => (line === message ? [] : `\n  ${line}`)).join('')
     const location = headers.get('location')
     const problem = location === null ? 'returned no error message' : `redirects to ${location}`
     super(`${status} ${message ?? `${url || 'The API'} ${problem}`}${fields}`)

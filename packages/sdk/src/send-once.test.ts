@@ -18,17 +18,20 @@ describe('an error response', () => {
     const body = {
       statusCode: 400,
       error: 'Bad Request',
-      message: 'Validation failed',
+      message: 'email: is required',
       code: 'validation_error',
       docUrl: 'https://crm.example.com/docs/errors#validation_error',
-      issues: [{ path: 'email', message: 'email: is required' }],
+      issues: [
+        { path: 'email', message: 'is required' },
+        { path: '', message: 'must name a list' },
+      ],
     }
     const error = await errorOf(json(400, body, { 'x-request-id': 'req-1', 'retry-after': '3' }))
     expect(error).toBeInstanceOf(ValidationError)
     expect(error).toBeInstanceOf(RapportError)
     expect(error).toMatchObject({ status: 400, code: 'validation_error', requestId: 'req-1', retryAfterSeconds: 3 })
     expect(error).toMatchObject({ name: 'ValidationError', docUrl: body.docUrl, issues: body.issues, body })
-    expect(error.message).toBe('400 Validation failed\n  email: email: is required')
+    expect(error.message).toBe('400 email: is required\n  must name a list')
     expect(error.headers.get('x-request-id')).toBe('req-1')
   })
 
