@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { events } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
-import { arrayOf, required, text } from '../db/statements/sql-types.ts'
+import { arrayOf, nullable, required, text, textOf } from '../db/statements/sql-types.ts'
 import type { StepResult } from '../kernel/erase-step.ts'
 import { type ContactId, type DealId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
@@ -28,6 +28,24 @@ export async function redactEvents(ctx: Ctx, contactIds: readonly ContactId[]): 
     where e.workspace_id = ${uuidOf(ctx.workspaceId)} and e.id = any(array(select id from found))`)
   return rowCount === batchSize ? { after: '' } : {}
 }
+
+/** Finds the oldest event in the timeline of a deleted contact, and the deals that its events name. */
+export async function findErasedEvents(
+  ctx: Ctx,
+  contactIds: readonly ContactId[],
+): Promise<{ firstId: string | null; dealIds: readonly DealId[] }> {
+  const [found] = await selectErased(ctx.db, { workspaceId: ctx.workspaceId, contactIds })
+  return { firstId: found?.firstId ?? null, dealIds: found?.dealIds ?? [] }
+}
+
+const selectErased = namedStatement('find the events of an erasure', {
+  params: { workspaceId: events.workspaceId, contactIds: arrayOf(required(events.contactId)) },
+  columns: { firstId: nullable(text), dealIds: nullable(arrayOf(textOf<DealId>())) },
+  sql: ({ workspaceId, contactIds }) => sql`
+    select min(id::text) as first_id,
+      array_agg(distinct data ->> 'id') filter (where type like 'deal.%') as deal_ids
+    from events where workspace_id = ${workspaceId} and contact_id = any(${contactIds})`,
+})
 
 interface DealEvents {
   dealIds: readonly DealId[]
