@@ -8,6 +8,7 @@ import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { listDeliveries } from '@rapport/core/webhooks/delivery-log.ts'
+import { saveWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   createTestContact,
@@ -18,6 +19,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { asEnded, claimTestDrain, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, drain, jobOf } from '../../test/fixtures.ts'
@@ -102,6 +104,32 @@ test('waits for requests that were sent before the deletion', async () => {
   const ended = asEnded(take?.deliveries ?? [], { responseBody: ada.email })
   expect(ended).toHaveLength(1)
   await recordTestOutcomes(ctx, claim, { ended })
+  await erase(ada)
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
+  expect((await listDeliveries(ctx, id, { limit: 50, sort: '-createdAt' })).data).toMatchObject([
+    { status: 'PENDING' },
+    { status: 'SUCCEEDED', responseBody: null },
+  ])
+})
+
+test('waits for a request whose take read the event before it was redacted', async () => {
+  const { id } = await createEcho()
+  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  const changing = await openTransaction(database.db, (db) =>
+    saveWebhook({ ...ctx, db }, id, { change: { eventTypes: ['*'] }, checkFilter: async () => {} }),
+  )
+  const taking = claimTestDrain(ctx, { workerId: deps.workerId, limit: 1 })
+  await waitUntilBlocked(database.db)
+  await deleteContact(ctx, ada.id)
+  const erasing = erase(ada)
+  await waitUntilBlocked(database.db, 2)
+  await changing.commit()
+  const { claim, take } = await taking
+  await erasing
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada.id)])
+  await recordTestOutcomes(ctx, claim, {
+    ended: asEnded(take?.deliveries ?? [], { responseBody: take?.deliveries[0]?.body ?? '' }),
+  })
   await erase(ada)
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
   expect((await listDeliveries(ctx, id, { limit: 50, sort: '-createdAt' })).data).toMatchObject([

@@ -45,7 +45,7 @@ test('an erasure reads no delivery from before the first event of the contact', 
   const { id } = await createTestContact(ctx)
   await respond('received')
   expect(await readKept()).toHaveLength(2)
-  expect(await erase(id)).toBe(3)
+  expect(await erase(id)).toBe(4)
   expect(await readKept()).toEqual([])
 })
 

@@ -8,6 +8,7 @@ import { redactedText, type StepResult } from '../kernel/erase-step.ts'
 import { type ContactId, nilUuid, timeOfUuid, uuidAt, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { drainId } from '../work/queues.ts'
+import { lockDrain } from './drain/drain-claim.ts'
 
 const batchSize = 20_000
 /** The clocks of servers differ. */
@@ -20,11 +21,16 @@ const deleted: EmittedType = 'contact.deleted'
  * event. Waits for requests that are in flight, because their outcome is recorded later; `contact.deleted` has only an id.
  */
 export async function redactDeliveries(ctx: Ctx, contactIds: readonly ContactId[], after: string): Promise<StepResult> {
+  if (after === '') {
+    // Waits for a take that runs: it may have read an event before it was redacted. Then `in_flight` has the delivery.
+    await lockDrain(ctx.db, ctx.workspaceId, async () => {})
+    return { after: `${nilUuid} ${nilUuid}` }
+  }
   const { firstId, dealIds } = await findErasedEvents(ctx, contactIds)
   if (firstId === null) return {}
   // An event of a deal may be older than all events of the contact, but not older than the deal.
   const firstMs = Math.min(...[firstId, ...dealIds.map(uuidOf)].map(timeOfUuid))
-  const [webhookId = nilUuid, id = nilUuid] = after ? after.split(' ') : []
+  const [webhookId = nilUuid, id = nilUuid] = after.split(' ')
   const [last] = await redactPassed(ctx.db, {
     workspaceId: ctx.workspaceId,
     contactIds,

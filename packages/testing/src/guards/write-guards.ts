@@ -270,4 +270,12 @@ export const writeGuards: readonly TestedGuard[] = [
     replacement: '',
     tests: ['apps/worker/src/jobs/erase-contact.int.test.ts', `${core}/contacts/contacts.int.test.ts`],
   },
+  {
+    promise: 'writes',
+    name: 'an erasure does not wait for a take that began before it',
+    file: `${core}/webhooks/redact-deliveries.ts`,
+    search: '    await lockDrain(ctx.db, ctx.workspaceId, async () => {})\n',
+    replacement: '',
+    tests: ['apps/worker/src/jobs/erase-contact-concurrency.int.test.ts'],
+  },
 ]
