@@ -694,6 +694,7 @@ CREATE TABLE "deliveries" (
 	"webhook_id" uuid NOT NULL,
 	"event_id" uuid NOT NULL,
 	"event_type" text NOT NULL,
+	"is_redelivery" boolean DEFAULT false NOT NULL,
 	"status" text DEFAULT 'PENDING' NOT NULL,
 	"worker_id" uuid,
 	"attempted_at" timestamp (3) with time zone,
@@ -1028,6 +1029,7 @@ CREATE INDEX "emails_provider_message_index" ON "emails" USING btree ("provider_
 CREATE INDEX "templates_created_index" ON "templates" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deliveries_pending_index" ON "deliveries" USING btree ("workspace_id","webhook_id","created_at","id") WHERE "deliveries"."status" = 'PENDING';--> statement-breakpoint
 CREATE INDEX "deliveries_failed_index" ON "deliveries" USING btree ("workspace_id","webhook_id","id") WHERE "deliveries"."status" in ('FAILED', 'INTERRUPTED');--> statement-breakpoint
+CREATE INDEX "deliveries_redelivery_index" ON "deliveries" USING btree ("workspace_id","webhook_id","event_id") WHERE "deliveries"."is_redelivery";--> statement-breakpoint
 CREATE INDEX "webhook_health_failing_index" ON "webhook_health" USING btree ("failing_since") WHERE "webhook_health"."failing_since" is not null;--> statement-breakpoint
 CREATE INDEX "webhooks_created_index" ON "webhooks" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "webhooks_deleted_index" ON "webhooks" USING btree ("deleted_at") WHERE "webhooks"."deleted_at" is not null;--> statement-breakpoint

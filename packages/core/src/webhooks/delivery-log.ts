@@ -1,4 +1,4 @@
-import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { lockName } from '../db/statements/advisory-locks.ts'
 import { composedStatement } from '../db/statements/named-statement.ts'
 import { int } from '../db/statements/sql-types.ts'
@@ -109,24 +109,28 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
     const { status, type, createdBefore } = input
     const createdAfter =
       input.createdAfter ?? timestampAt((createdBefore ? Date.parse(createdBefore) : Date.now()) - dayMs)
-    const isRequested = and(
-      inArray(sql`d.status`, status ? [status] : ['FAILED', 'INTERRUPTED']),
-      type && eq(sql`d.event_type`, type),
-      isIdInRange({ id: sql`d.id` }, { createdBefore }),
-    )
+    // A literal, because the planner uses a partial index only if it knows the value.
+    const statuses = sql.raw(status ? `('${status}')` : `('FAILED', 'INTERRUPTED')`)
+    const isRequested = (delivery: SQL) =>
+      and(sql`${delivery}.status in ${statuses}`, isIdInRange({ id: sql`${delivery}.id` }, { createdBefore }))
+    // The last delivery of an event that was asked for. A later one is a redelivery.
     const eventsToRedeliver = sql`
       select d.event_id from deliveries d
       where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
-        and ${isIdInRange({ id: sql`d.id` }, { createdAfter })}
-        and exists (select from events e where e.workspace_id = d.workspace_id and e.id = d.event_id)
-      group by d.event_id
-      having max(d.id::text) filter (where ${isRequested})
-        >= coalesce(max(d.id::text) filter (where d.status in ('PENDING', 'SUCCEEDED')), '')`
-    const [{ queued } = { queued: 0 }] = await countEvents(
+        and ${and(isRequested(sql`d`), isIdInRange({ id: sql`d.id` }, { createdAfter }), type && eq(sql`d.event_type`, type))}
+        and not exists (
+          select from deliveries later
+          where later.workspace_id = d.workspace_id and later.webhook_id = d.webhook_id
+            and later.event_id = d.event_id and later.is_redelivery and later.id > d.id
+            and (later.status in ('PENDING', 'SUCCEEDED') or ${isRequested(sql`later`)}))`
+    const [{ matching, queued } = { matching: 0, queued: 0 }] = await countEvents(
       ctx.db,
-      sql`select count(*)::int as queued from (${eventsToRedeliver} limit ${maxRedeliveries + 1}) wanted`,
+      sql`
+        select count(*)::int as matching, count(e.id)::int as queued
+        from (${eventsToRedeliver} limit ${maxRedeliveries + 1}) wanted
+        left join events e on e.workspace_id = ${uuidOf(ctx.workspaceId)} and e.id = wanted.event_id`,
     )
-    if (queued > maxRedeliveries) {
+    if (matching > maxRedeliveries) {
       throw invalidField(
         'createdAfter',
         `createdAfter: more than ${maxRedeliveries.toLocaleString('en')} events match; choose a shorter period`,
@@ -137,7 +141,7 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
   })
 }
 
-const countEvents = composedStatement('count events to redeliver', { columns: { queued: int } })
+const countEvents = composedStatement('count events to redeliver', { columns: { matching: int, queued: int } })
 
 /**
  * Inserts a PENDING delivery for each `event_id` of a query whose event exists, and ends the pause of the webhook.
@@ -145,8 +149,8 @@ const countEvents = composedStatement('count events to redeliver', { columns: { 
  */
 async function insertDeliveries(ctx: Ctx, webhookId: WebhookId, eventIds: SQL): Promise<DeliveryId[]> {
   const query = sql`
-    insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, request_id, traceparent)
-    select e.workspace_id, uuidv7(), ${uuidOf(webhookId)}, e.id, e.type, ${ctx.requestId}, ${ctx.traceparent ?? null}
+    insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, is_redelivery, request_id, traceparent)
+    select e.workspace_id, uuidv7(), ${uuidOf(webhookId)}, e.id, e.type, true, ${ctx.requestId}, ${ctx.traceparent ?? null}
     from (${eventIds} order by event_id) wanted
     join events e on e.workspace_id = ${uuidOf(ctx.workspaceId)} and e.id = wanted.event_id
     for key share of e

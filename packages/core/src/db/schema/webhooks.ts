@@ -94,6 +94,8 @@ export const deliveries = tenantTable(
     /** No foreign key: it would prevent dropping partitions of events. Inserts lock or create the event instead. */
     eventId: id('evt').notNull(),
     eventType: text().notNull(),
+    /** Whether a user repeated the event. Its first delivery has no mark, and is its oldest. */
+    isRedelivery: boolean().notNull().default(false),
     status: text({ enum: deliveryStatuses }).notNull().default('PENDING'),
     /** The worker that crashed during the attempt of an INTERRUPTED delivery. */
     workerId: uuid(),
@@ -118,6 +120,7 @@ export const deliveries = tenantTable(
       index('deliveries_failed_index')
         .on(t.workspaceId, t.webhookId, t.id)
         .where(sql`${t.status} in ('FAILED', 'INTERRUPTED')`),
+      index('deliveries_redelivery_index').on(t.workspaceId, t.webhookId, t.eventId).where(sql`${t.isRedelivery}`),
       oneOf('deliveries_status_check', t.status, deliveryStatuses),
     ],
   },
