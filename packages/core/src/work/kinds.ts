@@ -35,7 +35,8 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   },
   IMPORT: { queue: 'imports', title: 'run import', attempts: 10, published: 4, passesSuspension: false },
   CLEAR_LIST: { ...clearing, title: 'clear deleted list' },
-  CLEAR_CUSTOM_FIELD: { ...clearing, title: 'clear deleted custom field' },
+  /** One at a time: it runs to its end, and several would stop the erasures of all workspaces. */
+  CLEAR_CUSTOM_FIELD: { ...clearing, title: 'clear deleted custom field', published: 1 },
   RELEASE_COMPANY: { ...clearing, title: 'release contacts of deleted company' },
   ERASE_CONTACT: { ...clearing, title: 'erase deleted contact' },
   CLEAR_WORKSPACE: { ...clearing, title: 'clear deleted workspace' },

@@ -148,6 +148,14 @@ describe('fair sharing between workspaces', () => {
     expect((await find()).toSorted()).toEqual([...many.slice(2, limit + 2), ...other].toSorted())
   })
 
+  test('a workspace clears one custom field after the other', async () => {
+    const fields = await enqueueSome(3, { kind: 'CLEAR_CUSTOM_FIELD' })
+    const [other] = await enqueueSome(3, { kind: 'CLEAR_CUSTOM_FIELD', on: await createTestCtx(database.db) })
+    expect(new Set(await publish())).toEqual(new Set([fields[0], other]))
+    await finishWork(ctx, fields.slice(0, 1))
+    expect(await publish()).toEqual(fields.slice(1, 2))
+  })
+
   test('each kind has its own limit', async () => {
     const imports = await enqueueSome(10, { kind: 'IMPORT' })
     const batches = await enqueueSome(30, { kind: 'CAMPAIGN_BATCH' })
