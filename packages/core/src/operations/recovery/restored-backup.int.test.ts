@@ -111,6 +111,16 @@ test('gives up the mails of a backup that wait for a budget, or were released by
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
+test('gives up all mails that wait for a budget after a failure halfway', async () => {
+  await setQuotas(ctx, { confirmations: 1 })
+  await askVisitors(ctx, (await createTestList(ctx)).id, { count: 2 })
+  await database.pool.query(`alter table mails add constraint failure check (status <> 'INTERRUPTED') not valid`)
+  await expect(restore()).rejects.toMatchObject({ cause: { constraint: 'failure' } })
+  await database.pool.query('alter table mails drop constraint failure')
+  expect(await restore()).toMatchObject({ mails: 2 })
+  expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
+})
+
 test('leaves the work of a mail that a worker claims meanwhile', async () => {
   const campaign = await createTestCampaign(ctx)
   await sendTestMail(ctx, campaign.id, { email: 'a@example.com' })

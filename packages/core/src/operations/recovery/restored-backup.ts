@@ -218,7 +218,7 @@ async function interruptVisitorMails(db: Db, before: Timestamp): Promise<number>
   const waiting = await findWaitingMails(db, { before })
   const outcome = { status: 'INTERRUPTED', error: reason } as const
   for (const [workspaceId, rows] of Map.groupBy(waiting, (row) => row.workspaceId)) {
-    await endVisitorMails({ db, workspaceId }, rows, { status: 'GIVEN_UP', outcome })
+    await transaction(db, (db) => endVisitorMails({ db, workspaceId }, rows, { status: 'GIVEN_UP', outcome }))
   }
   return waiting.length
 }
