@@ -488,6 +488,7 @@ CREATE TABLE "forms" (
 	"enabled" boolean DEFAULT true NOT NULL,
 	"locale" text,
 	"spam_count" integer DEFAULT 0 NOT NULL,
+	"deleted_at" timestamp (3) with time zone,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "forms_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
@@ -1003,6 +1004,7 @@ CREATE INDEX "form_submissions_created_index" ON "form_submissions" USING btree 
 CREATE INDEX "form_submissions_contact_index" ON "form_submissions" USING btree ("workspace_id","contact_id") WHERE "form_submissions"."contact_id" is not null;--> statement-breakpoint
 CREATE INDEX "forms_id_index" ON "forms" USING btree ("id");--> statement-breakpoint
 CREATE INDEX "forms_created_index" ON "forms" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "forms_deleted_index" ON "forms" USING btree ("deleted_at") WHERE "forms"."deleted_at" is not null;--> statement-breakpoint
 CREATE INDEX "forms_list_index" ON "forms" USING btree ("workspace_id","list_id") WHERE "forms"."list_id" is not null;--> statement-breakpoint
 CREATE INDEX "imports_created_index" ON "imports" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "imports_receiving_index" ON "imports" USING btree ("received_at") WHERE "imports"."status" = 'RECEIVING';--> statement-breakpoint

@@ -3,6 +3,7 @@ import { queueTestImport, runTestImport } from '@rapport/testing/fixtures/import
 import { useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, readHealth, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { audit } from '@rapport/core/audit/audit.ts'
+import { deleteForm } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readWebhook } from '@rapport/core/webhooks/webhooks.ts'
@@ -164,6 +165,19 @@ describe('deletes records that are older than their retention', () => {
     await maintain({ retention })
     expect(await countRows('imports')).toBe(before)
   })
+})
+
+test('deletes the rows of deleted forms', async () => {
+  const form = await createTestForm(ctx)
+  await submitForm(ctx, form.id, { values: { email: 'ada@example.com' } })
+  await deleteForm(ctx, form.id)
+  const count = async () =>
+    (await database.pool.query('select from form_submissions where form_id = $1', [uuidOf(form.id)])).rowCount
+  await maintain()
+  expect(await count()).toBe(1)
+  await database.pool.query(`update forms set deleted_at = deleted_at - interval '1 hour'`)
+  await maintain()
+  expect(await count()).toBe(0)
 })
 
 test('a worker that shuts down leaves other webhooks to the next run', async () => {

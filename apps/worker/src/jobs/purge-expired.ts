@@ -11,7 +11,7 @@ import { purgeMailReports } from '@rapport/core/operations/mail/known-reports.ts
 import { purgeMailRequests } from '@rapport/core/mail/mail-quotas.ts'
 import { purgeAuditEntries } from '@rapport/core/audit/purge-audit-entries.ts'
 import { purgeSoftBounces } from '@rapport/core/suppressions/soft-bounces.ts'
-import { purgeSubmissions } from '@rapport/core/forms/purge-submissions.ts'
+import { purgeForms, purgeSubmissions } from '@rapport/core/forms/purge-submissions.ts'
 import { purgeVisitorMails } from '@rapport/core/mail/budget/visitor-mails.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
 import { maintainPartitions } from '@rapport/core/db/partitions.ts'
@@ -33,6 +33,7 @@ const purges = [
   purgeImports,
   purgeFinishedImports,
   purgeSubmissions,
+  purgeForms,
   purgeAuditEntries,
   expireDeliveries,
   purgeDeliveries,

@@ -58,6 +58,7 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
     enabled: input.enabled,
     locale: input.locale,
     spamCount: 0,
+    deletedAt: null,
     createdAt: now,
     updatedAt: now,
   }
@@ -69,14 +70,11 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
 }
 
 export function countForms(ctx: Ctx): Promise<number> {
-  return ctx.db.$count(forms, eq(forms.workspaceId, ctx.workspaceId))
+  return ctx.db.$count(forms, isLiveFormOfWorkspace(ctx))
 }
 
 export async function readForm(ctx: Ctx, id: FormId): Promise<Form> {
-  const [row] = await ctx.db
-    .select()
-    .from(forms)
-    .where(byId(forms, ctx, id))
+  const [row] = await ctx.db.select().from(forms).where(isLiveForm(ctx, id))
   if (!row) throw notFound('Form')
   return toForm(row)
 }
@@ -90,7 +88,7 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
       ctx.db
         .select()
         .from(forms)
-        .where(and(eq(forms.workspaceId, ctx.workspaceId), isCreatedInRange(forms, query), after))
+        .where(and(isLiveFormOfWorkspace(ctx), isCreatedInRange(forms, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -113,26 +111,29 @@ export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
   })
 }
 
-/** Locks a form until the transaction ends. */
-export async function lockForm(ctx: Ctx, id: FormId): Promise<FormRow> {
-  const [row] = await ctx.db
-    .select()
-    .from(forms)
-    .where(byId(forms, ctx, id))
-    .for('no key update')
+/** Locks a form until the transaction ends. With the mode `key share`, only a deletion waits. */
+export async function lockForm(
+  ctx: Ctx,
+  id: FormId,
+  mode: 'no key update' | 'update' | 'key share' = 'no key update',
+): Promise<FormRow> {
+  const [row] = await ctx.db.select().from(forms).where(isLiveForm(ctx, id)).for(mode)
   if (!row) throw notFound('Form')
   return row
 }
 
-/** Deletes a form and its submissions. Contacts created by it remain. */
+/**
+ * Deletes a form and its submissions. Contacts created by it remain. The form is hidden immediately; `purgeForms` deletes
+ * the rows in small steps, because there may be many.
+ */
 export async function deleteForm(ctx: Ctx, id: FormId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
-    const [row] = await ctx.db
-      .delete(forms)
+    const { name } = await lockForm(ctx, id, 'update')
+    await ctx.db
+      .update(forms)
+      .set({ deletedAt: timestampNow() })
       .where(byId(forms, ctx, id))
-      .returning({ name: forms.name })
-    if (!row) throw notFound('Form')
-    await audit(ctx, 'form.deleted', { subjectId: id, name: row.name })
+    await audit(ctx, 'form.deleted', { subjectId: id, name })
   })
 }
 
@@ -151,7 +152,7 @@ export async function findPublicForm(base: BaseCtx, id: FormId): Promise<PublicF
     .from(forms)
     .innerJoin(workspaces, eq(workspaces.id, forms.workspaceId))
     .leftJoin(lists, and(eq(lists.workspaceId, forms.workspaceId), eq(lists.id, forms.listId)))
-    .where(and(eq(forms.id, id), forms.enabled, isNull(workspaces.deletedAt)))
+    .where(and(eq(forms.id, id), forms.enabled, isNull(forms.deletedAt), isNull(workspaces.deletedAt)))
   if (!row) throw notFound('Form')
   requireAtHost(base, row.workspaceId)
   return row
@@ -191,6 +192,12 @@ export async function countSpam(ctx: Ctx, id: FormId): Promise<void> {
     .set({ spamCount: sql`${forms.spamCount} + 1` })
     .where(byId(forms, ctx, id))
 }
+
+export function isLiveFormOfWorkspace(ctx: Ctx) {
+  return and(eq(forms.workspaceId, ctx.workspaceId), isNull(forms.deletedAt))
+}
+
+const isLiveForm = (ctx: Ctx, id: FormId) => and(byId(forms, ctx, id), isNull(forms.deletedAt))
 
 const listNotFound = onConstraint('forms_list_fk', () => invalidField('listId', 'List not found'))
 

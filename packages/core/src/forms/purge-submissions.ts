@@ -20,3 +20,19 @@ export async function purgeSubmissions(db: Db, { submissionsDays }: Retention): 
       limit ${batchSize})`)
   return result.rowCount ?? 0
 }
+
+/** Deletes a batch of submissions of deleted forms, or, if none is left, the forms. Returns the number of rows. */
+export async function purgeForms(db: Db): Promise<number> {
+  // A visitor may have read the form before it was deleted.
+  const isGone = sql`f.deleted_at < now() - interval '1 minute'`
+  const purged = await db.execute(sql`
+    delete from form_submissions where (workspace_id, id) in (
+      select s.workspace_id, s.id from forms f
+      join form_submissions s on s.workspace_id = f.workspace_id and s.form_id = f.id
+      where ${isGone} limit ${batchSize})`)
+  if (purged.rowCount) return purged.rowCount
+  const deleted = await db.execute(sql`
+    delete from forms f where ${isGone} and not exists (
+      select from form_submissions s where s.workspace_id = f.workspace_id and s.form_id = f.id)`)
+  return deleted.rowCount ?? 0
+}

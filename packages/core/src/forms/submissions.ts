@@ -9,7 +9,6 @@ import { contactQuota } from '../quotas/record-quota.ts'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { byId, lockById } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
-import { onConstraint } from '../db/database-errors.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
 import { emit } from '../events/emit.ts'
@@ -23,7 +22,7 @@ import { requireNotSuspended } from '../request/suspended-workspace.ts'
 import { followConsents, isSignUp } from './form-consents.ts'
 import { toContactInput } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
-import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion } from './forms.ts'
+import { countSpam, findPublicForm, type FormRow, lockForm, readForm, computeFormVersion } from './forms.ts'
 import { honeypotId } from './forms.schema.ts'
 import type { Submission, SubmissionQuery, SubmitInput, SubmitResult } from './submissions.schema.ts'
 import { formSubmitted } from './form-events.ts'
@@ -96,11 +95,9 @@ async function saveSubmission(
     repetitionHash,
     createdAt: timestampNow(),
   }
-  const { rowCount } = await ctx.db
-    .insert(formSubmissions)
-    .values(submission)
-    .onConflictDoNothing()
-    .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
+  // Throws if the form was deleted since it was read.
+  await lockForm(ctx, form.id, 'key share')
+  const { rowCount } = await ctx.db.insert(formSubmissions).values(submission).onConflictDoNothing()
   // A concurrent request inserted the same submission: look it up.
   if (!rowCount) return saveSubmission(ctx, form, { values, repetitionHash, locale })
   await emit(ctx, formSubmitted, toSubmission(submission))
@@ -159,8 +156,9 @@ interface SubmissionKey {
 }
 
 export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Submission> {
+  await readForm(ctx, key.formId)
   const [row] = await ctx.db.select().from(formSubmissions).where(isSubmissionOfForm(ctx, key))
-  if (!row) throw await findMissing(ctx, key)
+  if (!row) throw notFound('Submission')
   return toSubmission(row)
 }
 
@@ -170,11 +168,12 @@ export const lockSubmission = (ctx: Ctx, id: SubmissionId): Promise<void> => loc
 /** Deletes one submission; its contact remains. */
 export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
+    await readForm(ctx, key.formId)
     const [row] = await ctx.db
       .delete(formSubmissions)
       .where(isSubmissionOfForm(ctx, key))
       .returning({ id: formSubmissions.id })
-    if (!row) throw await findMissing(ctx, key)
+    if (!row) throw notFound('Submission')
     await audit(ctx, 'submission.deleted', { subjectId: row.id })
   })
 }
@@ -192,11 +191,6 @@ export async function deleteSubmissionsOfContact(ctx: Ctx, contactId: ContactId)
   await ctx.db
     .delete(formSubmissions)
     .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.contactId, contactId)))
-}
-
-async function findMissing(ctx: Ctx, { formId }: SubmissionKey): Promise<AppError> {
-  await readForm(ctx, formId)
-  return notFound('Submission')
 }
 
 /** Includes the values, so that a visitor who goes back and corrects them makes a new submission. */

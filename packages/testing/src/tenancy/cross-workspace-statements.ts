@@ -17,6 +17,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/db/partitions.ts hasRow`]: purge,
   [`${core}/events/emit.ts purgeEvents`]: purge,
   [`${core}/forms/forms.ts findPublicForm`]: publicId,
+  [`${core}/forms/purge-submissions.ts purgeForms`]: purge,
   [`${core}/forms/purge-submissions.ts purgeSubmissions`]: purge,
   [`${core}/imports/purge-imports.ts purgeFinishedImports`]: purge,
   [`${core}/imports/purge-imports.ts purgeImports`]: purge,

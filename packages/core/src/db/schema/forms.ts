@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, json, jsonb, text, unique } from 'drizzle-orm/pg-core'
-import { createdAt, id } from './columns.ts'
+import { createdAt, id, timestamptz } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { contacts } from './contacts.ts'
 import { lists } from './lists.ts'
@@ -45,6 +45,8 @@ export const forms = tenantTable(
     locale: text(),
     /** Submissions that filled the honeypot. */
     spamCount: integer().notNull().default(0),
+    /** Soft delete: the worker deletes the submissions in small batches, then the row. */
+    deletedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -55,6 +57,7 @@ export const forms = tenantTable(
       // The public routes look up a form by its id alone.
       index('forms_id_index').on(t.id),
       index('forms_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('forms_deleted_index').on(t.deletedAt).where(sql`${t.deletedAt} is not null`),
       index('forms_list_index').on(t.workspaceId, t.listId).where(sql`${t.listId} is not null`),
     ],
   },

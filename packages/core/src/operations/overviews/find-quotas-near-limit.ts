@@ -42,7 +42,7 @@ type Uncounted =
 /** The use in each workspace. A quota without its count does not compile. */
 const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof recordUses>, SQL> = {
   lists: count('lists', 'deleted_at is null'),
-  forms: count('forms'),
+  forms: count('forms', 'deleted_at is null'),
   segments: count('segments'),
   pipelines: count('pipelines'),
   apiKeys: count('api_keys'),
