@@ -166,7 +166,7 @@ export const availabilityGuards: readonly TestedGuard[] = [
     promise: 'consent',
     name: 'an erasure leaves the notes of lifted suppressions',
     file: `${core}/operations/contacts/delete-contact.ts`,
-    search: 'await forgetLiftNotes(ctx, { contactIds: [id, ...formerIds], emails })',
+    search: 'await forgetLiftNotes(ctx, { contactIds, emails })',
     replacement: 'await forgetLiftNotes(ctx, { contactIds: formerIds, emails: emails.slice(0, 0) })',
     tests: [`${core}/operations/contacts/forget-lift-notes.int.test.ts`],
   },

@@ -266,7 +266,7 @@ export const writeGuards: readonly TestedGuard[] = [
     promise: 'events',
     name: 'the events of a deleted contact keep its data',
     file: `${core}/operations/contacts/delete-contact.ts`,
-    search: '    await startErasure(ctx, id)\n',
+    search: '    await startErasure(ctx, id, formerIds)\n',
     replacement: '',
     tests: ['apps/worker/src/jobs/erase-contact.int.test.ts', `${core}/contacts/contacts.int.test.ts`],
   },
