@@ -95,3 +95,43 @@ describe('a receiver that does not respond', () => {
     await draining
   })
 })
+
+describe('a receiver that takes nine times as long as a fast one may', () => {
+  const late = useForTest(() => startHttpReceiver(() => new Promise(() => {})))
+  const timings = { ...shortTimings, requestTimeoutMs: 600_000 }
+  /** Holds the requests to the late receiver, until `end` closes the connections. */
+  async function startDrain({ hasFast }: { hasFast: boolean }) {
+    const { id } = await createTestWebhook(ctx, { url: late.url })
+    await addBacklog(ctx, id, 50)
+    if (hasFast) await addBacklog(ctx, webhookId, 50)
+    // On a busy machine, a response may take longer than a second.
+    const receivers = createReceiverMemory(60_000)
+    const takes = (webhookId: WebhookId, durationMs: number) => {
+      for (let n = 0; n < 5; n++) receivers.adapt(ctx.workspaceId, webhookId, [{ responseStatus: 200, durationMs }])
+    }
+    takes(id, 540_000)
+    if (hasFast) takes(webhookId, 10)
+    const deps = { ...(await createTestDeps(database.db, { timings })), receivers }
+    const draining = drain(deps, ctx)
+    return async () => {
+      await deps.close()
+      await draining
+    }
+  }
+
+  test('has two of twenty requests while another receiver of its workspace is fast', async () => {
+    const end = await startDrain({ hasFast: true })
+    await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 50, {
+      describe: 'the deliveries of the fast webhook are done',
+    })
+    expect(late.requests).toHaveLength(2)
+    await end()
+  })
+
+  test('has half of the requests of its workspace if no receiver is fast', async () => {
+    const end = await startDrain({ hasFast: false })
+    await late.waitFor(10)
+    expect(late.requests).toHaveLength(10)
+    await end()
+  })
+})

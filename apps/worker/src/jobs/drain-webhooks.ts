@@ -40,7 +40,8 @@ export interface JobControl {
  *
  * 1. how many workspaces a worker drains at once: the concurrency of the queue,
  * 2. how many requests of a workspace are in flight (`QUOTA_WEBHOOK_REQUESTS`), slow receivers at most half of them,
- * 3. how many of a webhook: 1 to 20, see `receiver-memory.ts`; none while it is paused, see `circuit-breaker.ts`.
+ * 3. how many of a webhook: 1 to 20, fewer the slower its receiver is while another one of the workspace is not slow,
+ *    see `receiver-memory.ts`; none while it is paused, see `circuit-breaker.ts`.
  *
  * While requests do not end, new deliveries of other webhooks must not wait for them. So the job then looks for new ones,
  * after a time that doubles. It also lets the next job start, which ends its wait if it is in this process; otherwise,
@@ -130,11 +131,16 @@ async function readLimits(deps: WorkerDeps, claim: DrainClaim, requests: Request
   const quota = Math.min(await deps.webhookQuota.read(ctxOf(deps, { workspaceId, id })), maxRequests)
   const speeds = deps.receivers.read(workspaceId)
   const counts = requests.countByWebhook()
-  const webhooks = [...new Set([...speeds.keys(), ...counts.keys()])].map((webhookId) => {
-    const { concurrency, isSlow } = speeds.get(webhookId) ?? initialSpeed
+  const known = [...new Set([...speeds.keys(), ...counts.keys()])].map((webhookId) => {
+    const speed = speeds.get(webhookId) ?? initialSpeed
     const isUnreachable = (claim.receivers.get(webhookId)?.unreachableCount ?? 0) > 0
-    return { webhookId, concurrency, isSlow: isSlow || isUnreachable, inFlight: counts.get(webhookId) ?? 0 }
+    return { ...speed, webhookId, isSlow: speed.isSlow || isUnreachable, inFlight: counts.get(webhookId) ?? 0 }
   })
+  const hasFast = known.some(({ isSlow }) => !isSlow)
+  const webhooks = known.map(({ concurrency, concurrencyBesideFast, ...webhook }) => ({
+    ...webhook,
+    concurrency: hasFast ? concurrencyBesideFast : concurrency,
+  }))
   const sum = (counted: typeof webhooks) => counted.reduce((total, { inFlight }) => total + inFlight, 0)
   return {
     webhooks,

@@ -42,6 +42,17 @@ describe('a receiver is slow', () => {
   })
 })
 
+test('the share of a slow receiver falls with its latency, beside a fast one', () => {
+  const speedAt = (durationMs: number) => nextSpeed(speedOf({ concurrency: 20 }), [{ responseStatus: 200, durationMs }])
+  expect([1_000, 1_001, 2_000, 4_000, 9_000, 10_000].map((ms) => speedAt(ms).concurrencyBesideFast)).toEqual([
+    20, 10, 5, 3, 2, 1,
+  ])
+  expect(speedAt(9_000).concurrency).toBe(20)
+  expect(nextSpeed(speedOf({ concurrency: 2 }), [{ responseStatus: 200, durationMs: 2_000 }])).toMatchObject({
+    concurrencyBesideFast: 4,
+  })
+})
+
 test('the memory of a webhook is that of its workspace', () => {
   const memory = createReceiverMemory()
   const [workspaceId, other] = [newId('wsp'), newId('wsp')]

@@ -13,6 +13,8 @@ const rememberedWebhooks = 200
 export interface ReceiverSpeed {
   /** The maximum number of concurrent requests. */
   concurrency: number
+  /** The same while another receiver of the workspace is not slow: see `shareOfSlow`. */
+  concurrencyBesideFast: number
   /** The last attempt had no response, or the median of the last response times is above a second. */
   isSlow: boolean
   /** Of the last responses, in milliseconds. */
@@ -28,7 +30,7 @@ export interface ReceiverMemory {
 
 type Round = readonly { responseStatus: number | null; durationMs?: number | null }[]
 
-export const initialSpeed: ReceiverSpeed = { concurrency: 1, isSlow: false, durations: [] }
+export const initialSpeed: ReceiverSpeed = { concurrency: 1, concurrencyBesideFast: 1, isSlow: false, durations: [] }
 
 /** Doubles the concurrency after a round of responses. Resets it to one after a timeout or a failed connection. */
 export function nextSpeed(
@@ -38,11 +40,21 @@ export function nextSpeed(
 ): ReceiverSpeed {
   const recent = [...durations, ...round.flatMap(({ durationMs }) => durationMs ?? [])].slice(-rememberedDurations)
   if (round.some(({ responseStatus }) => responseStatus === null)) {
-    return { concurrency: 1, isSlow: true, durations: recent }
+    return { concurrency: 1, concurrencyBesideFast: 1, isSlow: true, durations: recent }
   }
   const median = recent.toSorted((a, b) => a - b)[Math.floor(recent.length / 2)] ?? 0
-  return { concurrency: Math.min(concurrency * 2, maxConcurrency), isSlow: median > slowMs, durations: recent }
+  const isSlow = median > slowMs
+  const next = Math.min(concurrency * 2, maxConcurrency)
+  const concurrencyBesideFast = isSlow ? Math.min(next, shareOfSlow(median / slowMs)) : next
+  return { concurrency: next, concurrencyBesideFast, isSlow, durations: recent }
 }
+
+/**
+ * Of the twenty requests of a workspace, ten for a receiver that takes a second, five for two seconds, and one for ten. A
+ * request is in flight until the response: with ten requests in flight, a receiver that takes nine seconds gets one delivery
+ * per second, for half of the capacity, and bursts for the fast ones wait for the other half.
+ */
+const shareOfSlow = (timesAsSlow: number) => Math.ceil(maxConcurrency / 2 / timesAsSlow)
 
 /** A receiver with a median response time above `slowMs` is slow. */
 export function createReceiverMemory(slowMs = defaultSlowMs): ReceiverMemory {
