@@ -17,7 +17,7 @@ A request passes these steps in this order. Each is a plugin that [\`app.ts\`](.
 | 1 | The request gets an id, \`baseCtx\` and the security headers. A local installation refuses other hosts; at the host of a workspace, only its public pages exist. | [\`request-context.ts\`](../apps/api/src/http/request-context.ts), [\`own-host.ts\`](../apps/api/src/http/hosts/own-host.ts), [\`workspace-hosts.ts\`](../apps/api/src/http/hosts/workspace-hosts.ts) |
 | 2 | The rate limit counts the request, per client and operation (column *Limit*, requests per minute). | [\`rate-limit/\`](../apps/api/src/http/rate-limit/rate-limit.ts) |
 | 3 | The credential is checked and gives \`ctx\`: workspace, actor and role. Column *Role* has the lowest role, or – without a credential. A suspended workspace can only be read. | [\`authentication.ts\`](../apps/api/src/http/authentication.ts), [\`required-role.ts\`](../apps/api/src/http/required-role.ts) |
-| 4 | The request waits while its workspace has too many concurrent requests, except with *own quota*. | [\`concurrent-requests.ts\`](../apps/api/src/http/concurrent-requests.ts) |
+| 4 | The request waits while its workspace has too many concurrent requests or *expensive reads*, except with *own quota*. | [\`concurrent-requests.ts\`](../apps/api/src/http/concurrent-requests.ts), [\`expensive-reads.ts\`](../apps/api/src/http/expensive-reads.ts) |
 | 5 | The body is parsed, except with *streams the body*. Zod validates path, query and body. | [\`body/\`](../apps/api/src/http/body/json-body.ts), [\`schema-compilers.ts\`](../apps/api/src/http/schema-compilers.ts) |
 | 6 | \`If-Match\` is rejected on changes without *ifMatch*. | [\`conditional-requests/\`](../apps/api/src/http/conditional-requests/conditional-requests.ts) |
 | 7 | The handler runs, in what the route wraps it in (column *Around the handler*). | [\`routes/\`](../apps/api/src/routes) |
@@ -34,6 +34,7 @@ What a route says about its handler:
 | *recognizes repetitions* | The handler itself uses \`Idempotency-Key\` to find an earlier submission. |
 | *streams the body* | The handler reads the body while it arrives, without a time limit for the whole. Only its last step runs in the transaction of *idempotent*: [\`idempotentUpload(…)\`](../apps/api/src/http/uploads/idempotent-upload.ts). |
 | *own quota* | The request may take minutes. It does not count as a concurrent request. |
+| *expensive read* | The request may read all records of the workspace, as a listing with \`search\`, \`count\`, \`sort\`, \`filter\`, \`segmentId\`, \`tag\` or a custom field may. Two of a workspace run at a time while another one sends requests. |
 | *also if suspended* | The operation works in a suspended workspace, although it is not a GET. |
 | – | The handler runs once, and its verbs open the transactions that they need. |
 
@@ -74,7 +75,7 @@ function toLimit({ config }: RouteOptions): string {
 }
 
 function around(route: RouteOptions): string[] {
-  const { etag, recognizesRepetition, streamsBody, hasOwnQuota, worksWhenSuspended } = route.config ?? {}
+  const { etag, recognizesRepetition, streamsBody, hasOwnQuota, isExpensive, worksWhenSuspended } = route.config ?? {}
   return [
     isWrappedBy('idempotent', route) && 'idempotent',
     isWrappedBy('ifMatch', route) && 'ifMatch',
@@ -82,6 +83,7 @@ function around(route: RouteOptions): string[] {
     recognizesRepetition && 'recognizes repetitions',
     streamsBody && 'streams the body',
     hasOwnQuota && 'own quota',
+    isExpensive && 'expensive read',
     worksWhenSuspended && 'also if suspended',
   ].filter((text) => typeof text === 'string')
 }

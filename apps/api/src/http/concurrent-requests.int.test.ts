@@ -16,7 +16,9 @@ import {
 /** Its requests wait longer than by default: a busy cluster takes 15 seconds for 200 changes of one contact. */
 const api = useForFile(() => startTestApi({ timings: { maxWaitMs: 60_000 } }))
 /** Its requests do not wait. */
-const impatientApi = useForFile(() => startTestApi({ timings: { maxWaitMs: 0, quotaTtlMs: 200 } }))
+const impatientApi = useForFile(() =>
+  startTestApi({ timings: { maxWaitMs: 0, quotaTtlMs: 200, aloneAfterMs: 600_000 } }),
+)
 const address = useForFile(() => impatientApi.listen())
 
 /** Locks a contact, so that requests that change it hold until the lock is released. */
@@ -72,6 +74,36 @@ test('of 5 requests with a large body 4 run, and a small one runs beside them', 
   await unlock()
   expect(countStatuses([...(await held), await small])).toEqual({ 200: 5 })
   expect(await changeLarge()).toMatchObject({ status: 200 })
+})
+
+/** Reads that hold until the transaction is committed. */
+const lockContacts = ({ database: { db } }: TestApi) => openTransaction(db, (db) => db.execute('lock table contacts'))
+
+test('of expensive reads two run beside another workspace, and cheap reads go on', async () => {
+  const [{ key }, other] = [await impatientApi.signUp(), await impatientApi.signUp()]
+  const get = (path: string) => impatientApi.call('GET', path, { key })
+  const lock = await lockContacts(impatientApi)
+  const held = [get('/contacts?search=Ada'), get('/contacts?tag=vip')]
+  await waitUntilBlocked(impatientApi.database.db, 2)
+  await impatientApi.call('GET', '/lists', { key: other.key })
+  for (const path of ['/contacts?count=true', '/contacts?sort=email', '/workspace/usage']) {
+    expect(expectError(await get(path), 503).message).toContain('too many concurrent requests')
+  }
+  expect(await get('/lists')).toMatchObject({ status: 200 })
+  await lock.commit()
+  expect(countStatuses(await Promise.all(held))).toEqual({ 200: 2 })
+  expect(await get('/contacts?search=Ada')).toMatchObject({ status: 200 })
+})
+
+const loneApi = useForFile(() => startTestApi({ timings: { maxWaitMs: 0 } }))
+
+test('the expensive reads of a workspace that is alone have no limit of their own', async () => {
+  const { key } = await loneApi.signUp()
+  const lock = await lockContacts(loneApi)
+  const held = startMany(4, () => loneApi.call('GET', '/contacts?search=Ada', { key }))
+  await waitUntilBlocked(loneApi.database.db, 4)
+  await lock.commit()
+  expect(countStatuses(await held)).toEqual({ 200: 4 })
 })
 
 test('requests that fail release their slot', async () => {

@@ -1,9 +1,12 @@
 import { runForWorkspace } from '@rapport/core/db/fair-pool.ts'
 import { createFairSlots, type FairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
+import { createRecentCallers } from '@rapport/core/kernel/concurrency/recent-callers.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { isExpensiveRead } from './expensive-reads.ts'
 import type { ApiTimings } from './server/api-timings.ts'
 
 declare module 'fastify' {
@@ -13,32 +16,41 @@ declare module 'fastify' {
   }
 }
 
+type Timings = Pick<ApiTimings, 'maxWaitMs' | 'quotaTtlMs' | 'aloneAfterMs'>
+
 /** A request with a large body occupies the process for tens of milliseconds and several times its size in memory. */
 const largeBodyBytes = 262_144
 const maxLargeBodies = 4
+/** Each may occupy a processor of PostgreSQL. Ten made the p99 of another workspace 200 to 290 ms (2026-11-27). */
+const maxExpensiveReads = 2
 
 /**
  * Limits the concurrent requests of each workspace in this process to its quota `requests`. Further requests wait, in
  * the order of arrival, for at most `maxWaitMs`. They wait before their body is read, so they use little memory. Of the
- * requests with a large body, four run concurrently: forty would delay other workspaces by seconds.
+ * requests with a large body, four run concurrently: forty would delay other workspaces by seconds. Of the expensive
+ * reads, two run concurrently while another workspace sends requests, and any number otherwise.
  */
 export const concurrentRequests = fp(
-  async (scope: FastifyInstance, { maxWaitMs, quotaTtlMs }: Pick<ApiTimings, 'maxWaitMs' | 'quotaTtlMs'>) => {
+  async (scope: FastifyInstance, { maxWaitMs, quotaTtlMs, aloneAfterMs }: Timings) => {
     const quota = createQuotaCache('requests', quotaTtlMs)
     const slots = createFairSlots(Infinity, quota.peek)
     const largeBodySlots = createFairSlots(Infinity, () => maxLargeBodies)
+    const callers = createRecentCallers<WorkspaceId>(aloneAfterMs)
+    const expensiveReadSlots = createFairSlots(Infinity, (id) => (callers.isAlone(id) ? Infinity : maxExpensiveReads))
     const endings = new WeakMap<FastifyRequest, () => void>()
 
     scope.addHook('preParsing', async (request, { raw }) => {
+      const { workspaceId } = request.ctx
+      callers.add(workspaceId)
       if (request.routeOptions.config.hasOwnQuota) return
       await quota.read(request.ctx)
-      const { workspaceId } = request.ctx
       const waitsUntil = performance.now() + maxWaitMs
       const held: FairSlots[] = []
       const release = () => held.forEach((slots) => slots.release(workspaceId))
       try {
-        // First, so that large bodies that wait leave the other slots to further requests of their workspace.
+        // These first, so that requests that wait for them leave the other slots to further requests of their workspace.
         if (hasLargeBody(request)) held.push(await acquire(request, raw, { slots: largeBodySlots, waitsUntil }))
+        if (isExpensiveRead(request)) held.push(await acquire(request, raw, { slots: expensiveReadSlots, waitsUntil }))
         held.push(await acquire(request, raw, { slots, waitsUntil }))
       } catch (error) {
         release()

@@ -117,6 +117,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/pipelines/:id/summary',
     {
+      config: { isExpensive: true },
       schema: {
         ...common,
         operationId: 'pipelines.getSummary',

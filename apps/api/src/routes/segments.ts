@@ -69,7 +69,7 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/segments/preview',
     {
-      config: { role: 'VIEWER', worksWhenSuspended: true },
+      config: { role: 'VIEWER', worksWhenSuspended: true, isExpensive: true },
       schema: {
         ...common,
         operationId: 'segments.preview',
@@ -139,7 +139,7 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/segments/:id/contacts',
     {
-      config: { errorStatuses: [409] },
+      config: { isExpensive: true, errorStatuses: [409] },
       schema: {
         ...common,
         operationId: 'segments.listContacts',

@@ -67,6 +67,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/workspace/usage',
     {
+      config: { isExpensive: true },
       schema: {
         ...common,
         operationId: 'workspace.usage',

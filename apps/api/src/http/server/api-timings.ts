@@ -8,6 +8,8 @@ export interface ApiTimings {
   requestTimeoutMs: number
   /** The longest time that a request waits while its workspace has too many concurrent requests. */
   maxWaitMs: number
+  /** A workspace is alone in the process if no other one has sent a request for this long. */
+  aloneAfterMs: number
   /** An upload is aborted after this time without new data. */
   uploadIdleMs: number
   /** Uploads that are still running this long after shutdown has begun are rejected. */
@@ -39,6 +41,7 @@ export interface ApiTimings {
 export const defaultTimings: ApiTimings = {
   requestTimeoutMs: 15_000,
   maxWaitMs: 10_000,
+  aloneAfterMs: 1_000,
   uploadIdleMs: 30_000,
   uploadGraceMs: 7_000,
   exportIdleMs: defaultExportIdleMs,
