@@ -32,6 +32,12 @@ export interface Sender {
   workspace: Workspace
 }
 
+/** As much of a sender as another process can know. */
+interface Caller {
+  api: Pick<Server, 'url'>
+  workspace: Pick<Workspace, 'key'>
+}
+
 /** Creates a list with `count` confirmed subscribers. */
 export async function createList(installation: Installation, sender: Sender, list: { name: string; count: number }) {
   const { name, count } = list
@@ -40,12 +46,12 @@ export async function createList(installation: Installation, sender: Sender, lis
   return id
 }
 
-export async function createCampaign({ api, workspace }: Sender, listId: string): Promise<string> {
+export async function createCampaign({ api, workspace }: Caller, listId: string): Promise<string> {
   const campaign = { name: 'News', subject: 'News for {{ contact.firstName }}', html: newsletter, listId }
   return (await call<{ id: string }>(api, workspace.key, ['POST /campaigns', campaign])).id
 }
 
-export async function send({ api, workspace }: Sender, id: string): Promise<void> {
+export async function send({ api, workspace }: Caller, id: string): Promise<void> {
   await call(api, workspace.key, [`POST /campaigns/${id}/send`])
 }
 

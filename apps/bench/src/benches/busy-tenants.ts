@@ -39,7 +39,7 @@ export const busyTenants: Bench = {
         { ...options, rounds: Math.min(options.rounds, 3) },
         {
           async noisy() {
-            const noise = startNoise(noisy)
+            const noise = startNoise(installation, noisy)
             await sleep(options.quick ? 200 : 5_000)
             const { p99, rejected } = await generator.run(load, forMs)
             maxRejected = Math.max(maxRejected, rejected)
@@ -59,7 +59,7 @@ export const busyTenants: Bench = {
           unit: 'ms',
           values: times.noisy,
           baseline: { name: 'without the other workspace', values: times.quiet },
-          target: { atMost: 2 },
+          target: { atMost: 20 },
           note: `at most ${formatNumber(maxRejected * 100)} % of the responses were 503`,
         },
         {
