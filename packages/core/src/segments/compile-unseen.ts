@@ -1,22 +1,24 @@
-import { type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { compileFilter } from './compile-filter.ts'
+import { compileFilter, type FilterOptions } from './compile-filter.ts'
 import type { Filter } from './filter.schema.ts'
 
-/**
- * Returns the condition for the contacts that a filter leaves out only because an open or a click of theirs may be
- * unseen. Undefined if the filter asks for nothing that may be unseen.
- */
-export async function compileUnseen(
+/** A filter as conditions. `possible` is undefined if the filter asks for nothing that may be unseen. */
+export interface CompiledFilter {
+  matching: SQL
+  /** Also true for the contacts that the filter leaves out only because an open or a click of theirs may be unseen. */
+  possible: SQL | undefined
+}
+
+export async function compileWithUnseen(
   ctx: Ctx,
   filter: Filter,
-  options: { checksOptions?: boolean } = {},
-): Promise<SQL | undefined> {
-  if (!asksForUnseen(filter)) return undefined
-  const now = new Date()
-  const matching = await compileFilter(ctx, filter, { ...options, now })
-  const possible = await compileFilter(ctx, filter, { ...options, now, matchesUnseen: true })
-  return sql`(${possible}) and (${matching}) is not true`
+  options: FilterOptions = {},
+): Promise<CompiledFilter> {
+  const given = { now: new Date(), ...options }
+  const matching = await compileFilter(ctx, filter, given)
+  if (!asksForUnseen(filter)) return { matching, possible: undefined }
+  return { matching, possible: await compileFilter(ctx, filter, { ...given, matchesUnseen: true }) }
 }
 
 function asksForUnseen(filter: Filter, isNegated = false): boolean {

@@ -2,17 +2,19 @@ import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import {
   createTestCampaign,
   createTestCompany,
+  createTestContact,
   createTestCtx,
   createTestList,
   createTestPipeline,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sql } from 'drizzle-orm'
-import { expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { transaction } from '../db/transaction.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { compileFilter } from './compile-filter.ts'
+import { setTrackingConsent } from '../operations/contacts/tracking-consent.ts'
+import { compileFilter, type FilterOptions } from './compile-filter.ts'
 import { ContactFilter } from './filter.schema.ts'
 
 const database = useTestDatabase()
@@ -125,3 +127,35 @@ test.skipIf(hidesPlans).each(leaves.map((leaf) => [leaf]))(
     }
   },
 )
+
+describe.skipIf(hidesPlans)('a statement that reads all contacts of a list', () => {
+  beforeAll(async () => {
+    const { ctx } = world
+    await ctx.db.execute(sql`
+      insert into contacts (workspace_id, id, email)
+      select ${uuidOf(ctx.workspaceId)}::uuid, uuidv7(), 'all' || n || '@example.com' from generate_series(1, 1000) n`)
+    await ctx.db.execute(sql`analyze contacts`)
+  })
+
+  async function explainAll(filter: unknown, options: FilterOptions) {
+    const { ctx } = world
+    const condition = await compileFilter(ctx, ContactFilter.parse(filter), options)
+    const { rows } = await ctx.db.execute<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(sql`
+      explain (format json, verbose) select (${condition}) is true from contacts
+      where contacts.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and ${condition}`)
+    return rows[0]?.['QUERY PLAN'][0].Plan
+  }
+
+  test('is planned for many that have the value of a custom field', async () => {
+    const filter = { field: 'customFieldValues.note', eq: 'a' }
+    expect((await explainAll(filter, {}))?.['Plan Rows']).toBeLessThan(10)
+    expect((await explainAll(filter, { readsAll: true }))?.['Plan Rows']).toBeGreaterThan(100)
+  })
+
+  test('reads once whose opens may be unseen, also if contacts chose about tracking', async () => {
+    const { ctx } = world
+    await setTrackingConsent(ctx, (await createTestContact(ctx)).id, { opens: 'DENIED' })
+    const plan = await explainAll({ not: { campaign: 'any', did: 'open', within: '30d' } }, { readsAll: true })
+    expect(JSON.stringify(plan)).toContain('hashed SubPlan')
+  })
+})

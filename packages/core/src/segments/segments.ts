@@ -12,8 +12,8 @@ import { containsText } from '../request/contains-text.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { compileFilter } from './compile-filter.ts'
-import { compileUnseen } from './compile-unseen.ts'
+import { compileFilter, type FilterOptions } from './compile-filter.ts'
+import { type CompiledFilter, compileWithUnseen } from './compile-unseen.ts'
 import type { Filter } from './filter.schema.ts'
 import type { Segment, SegmentChange, SegmentInput, SegmentQuery } from './segments.schema.ts'
 import { updateStatement } from '../db/json-rows.ts'
@@ -131,19 +131,15 @@ export async function compileSegment(ctx: Ctx, id: SegmentId): Promise<SQL> {
   return (await compileSegmentWithUnseen(ctx, id)).matching
 }
 
-/** With `unseen`: see `compileUnseen`. */
 export async function compileSegmentWithUnseen(
   ctx: Ctx,
   id: SegmentId,
-): Promise<{ matching: SQL; unseen: SQL | undefined }> {
+  options: FilterOptions = {},
+): Promise<CompiledFilter> {
   const row = await findSegment(ctx, id)
   if (!row) throw invalidField('segmentId', 'Segment not found')
-  const [filter, options] = [row.filter as Filter, { checksOptions: false }]
-  const compile = async () => ({
-    matching: await compileFilter(ctx, filter, options),
-    unseen: await compileUnseen(ctx, filter, options),
-  })
-  return compile().catch((error: unknown) => {
+  const compiling = compileWithUnseen(ctx, row.filter as Filter, { ...options, checksOptions: false })
+  return compiling.catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'validation_error') throw error
     const message = `The segment "${row.name}" must be changed before it can be used: ${error.message}`
     throw new AppError('wrong_state', message, { ...(error.issues && { issues: [...error.issues] }) })

@@ -21,10 +21,10 @@ export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> 
 const countByStatus = composedStatement('count an audience', { columns: { status: text, count: int } })
 
 async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): Promise<Audience> {
-  const { from, where, unseen = sql`false` } = await narrowToSegment(ctx, { segmentId })
+  const { from, matching, possible = sql`false` } = await narrowToSegment(ctx, { segmentId })
   const query = sql`
     with subscribers as (
-      select case when not (${isMailable('s')}) or (${where}) then s.status when ${unseen} then 'UNSEEN' else 'OUTSIDE' end as status
+      select case when not (${isMailable('s')}) or (${matching}) then s.status when ${possible} then 'UNSEEN' else 'OUTSIDE' end as status
       from ${from}
       where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = ${listId && uuidOf(listId)}::uuid
         and exists (select from lists l where l.workspace_id = s.workspace_id and l.id = s.list_id and l.deleted_at is null))

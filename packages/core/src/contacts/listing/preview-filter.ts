@@ -1,8 +1,7 @@
-import { and, desc, eq } from 'drizzle-orm'
+import { and, desc, eq, sql } from 'drizzle-orm'
 import { contacts } from '../../db/schema/index.ts'
 import type { Ctx } from '../../request/context.ts'
-import { compileFilter } from '../../segments/compile-filter.ts'
-import { compileUnseen } from '../../segments/compile-unseen.ts'
+import { compileWithUnseen } from '../../segments/compile-unseen.ts'
 import type { Filter } from '../../segments/filter.schema.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
 import { contactColumns, toContact } from '../contact-record.ts'
@@ -15,8 +14,9 @@ const sampleSize = 10
 export function previewFilter(ctx: Ctx, filter: Filter): Promise<FilterPreview> {
   return withinFilterTime(ctx, async (ctx) => {
     const ofWorkspace = eq(contacts.workspaceId, ctx.workspaceId)
-    const where = and(ofWorkspace, await compileFilter(ctx, filter))
-    const isUnseen = await compileUnseen(ctx, filter)
+    const { matching, possible } = await compileWithUnseen(ctx, filter)
+    const where = and(ofWorkspace, matching)
+    const isUnseen = possible && and(ofWorkspace, possible, sql`(${matching}) is not true`)
     const { total, isEstimate } = await countContacts(ctx, where)
     const sample = await ctx.db
       .select(contactColumns)
@@ -24,7 +24,7 @@ export function previewFilter(ctx: Ctx, filter: Filter): Promise<FilterPreview> 
       .where(where)
       .orderBy(desc(contacts.createdAt), desc(contacts.id))
       .limit(sampleSize)
-    const unseen = isUnseen ? (await countContacts(ctx, and(ofWorkspace, isUnseen))).total : 0
+    const unseen = isUnseen ? (await countContacts(ctx, isUnseen)).total : 0
     return { count: total, isEstimate, sample: sample.map(toContact), unseen }
   })
 }
