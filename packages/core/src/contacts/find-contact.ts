@@ -1,5 +1,8 @@
 import { and, eq, or, sql } from 'drizzle-orm'
+import { givenIds } from '../db/given-ids.ts'
 import { contacts } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { AppError, changedConcurrently } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
@@ -21,8 +24,21 @@ export async function findContactsByKeys(ctx: Ctx, keys: readonly ContactKeys[])
 
 /** Like `findContactsByKeys`, and locks them until the transaction ends, in the lock order of all writers. */
 export async function lockContactsByKeys(ctx: Ctx, keys: readonly ContactKeys[]): Promise<ContactRow[]> {
-  return selectByKeys(ctx, keys).orderBy(contacts.id).for('no key update', { of: contacts })
+  const { workspaceId } = ctx
+  if (externalIdsOf(keys).length === 0) return await lockByEmail(ctx.db, { workspaceId, emails: emailKeysOf(keys) })
+  return await selectByKeys(ctx, keys).orderBy(contacts.id).for('no key update', { of: contacts })
 }
+
+const lockByEmail = namedStatement('lock contacts by email', {
+  isPrepared: true,
+  params: { workspaceId: contacts.workspaceId, emails: arrayOf(text) },
+  columns: contactColumns,
+  sql: ({ workspaceId, emails }) => sql`
+    select ${sql.join(Object.values(contactColumns), sql`, `)}
+    from ${givenIds(emails)} join contacts on lower(contacts.email collate "C") = given.id
+    where contacts.workspace_id = ${workspaceId}
+    order by contacts.id for no key update of contacts`,
+})
 
 /**
  * Locks the contacts that an input with one of these keys can be about, and finds the aliases among the keys. Repeats if
@@ -64,8 +80,12 @@ export function keyTaken(key: MatchedBy, contactId: ContactId): AppError {
   })
 }
 
+const emailKeysOf = (keys: readonly ContactKeys[]) => [
+  ...new Set(keys.flatMap(({ email }) => (email === undefined ? [] : emailKey(email)))),
+]
+
 function selectByKeys(ctx: Ctx, keys: readonly ContactKeys[]) {
-  const emails = keys.flatMap(({ email }) => (email === undefined ? [] : emailKey(email)))
+  const emails = emailKeysOf(keys)
   const externalIds = externalIdsOf(keys)
   const hasEmail = sql`lower(${contacts.email} collate "C") = any(${sql.param(emails)}::text[])`
   return ctx.db
