@@ -34,23 +34,62 @@ export async function runClaimed<Subject>(
   job: WorkJob,
   { claim: makeClaim, work }: ClaimedRun<Subject>,
 ): Promise<void> {
-  const ctx = ctxOf(deps, job)
-  const claim = prepareClaim({ ...job, workerId: deps.workerId })
-  deps.liveClaims.add(claim)
+  await runClaims<{ claim: Claim; subject: Subject }>(deps, [job], {
+    async claim(ctx, claims) {
+      const [claim] = claims
+      const subject = claim && (await makeClaim(ctx, claim))
+      return claim && subject !== undefined ? [{ claim, subject }] : []
+    },
+    async work(ctx, [claimed]) {
+      if (!claimed) return
+      const end = await work(ctx, claimed.subject)
+      if (end !== 'done') await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claimed.claim, end))
+    },
+  })
+}
+
+interface ClaimedRuns<Subject extends { claim: Claim }> {
+  /** Claims what it can of the work, and leaves the rest unclaimed. */
+  claim: (ctx: Ctx, claims: readonly Claim[]) => Promise<readonly Subject[]>
+  /** Ends the claims, each with its outcome. */
+  work: (ctx: Ctx, subjects: readonly Subject[]) => Promise<void>
+}
+
+/** The same for several records of a workspace, with a claim each. Returns how many could be claimed. */
+export async function runClaims<Subject extends { claim: Claim }>(
+  deps: WorkerDeps,
+  jobs: readonly WorkJob[],
+  { claim: makeClaims, work }: ClaimedRuns<Subject>,
+): Promise<number> {
+  const [first] = jobs
+  if (!first) return 0
+  const ctx = ctxOf(deps, first)
+  const claims = jobs.map((job) => prepareClaim({ ...job, workerId: deps.workerId }))
+  for (const claim of claims) deps.liveClaims.add(claim)
   try {
-    const subject = await makeClaim(ctx, claim).catch(async (error: unknown) => {
-      // The claim may be committed; nothing was done with it.
-      await retryWhileDatabaseDown(deps, () => releaseUnacknowledged(ctx, claim))
+    const subjects = await makeClaims(ctx, claims).catch(async (error: unknown) => {
+      // The claims may be committed; nothing was done with them.
+      for (const claim of claims) await retryWhileDatabaseDown(deps, () => releaseUnacknowledged(ctx, claim))
       throw error
     })
-    if (subject === undefined) return await delayUnclaimableWork(ctx, claim.id)
-    const end = await work(ctx, subject).catch(async (error: unknown) => {
-      const recovery = { error: 'The outcome could not be recorded', release: 'retry' } as const
-      deps.metrics.countInterrupted(await retryWhileDatabaseDown(deps, () => recoverClaim(deps.db, claim, recovery)))
-      throw error
-    })
-    if (end !== 'done') await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claim, end))
+    const claimed = new Set(subjects.map(({ claim }) => claim))
+    const unclaimed = claims.filter((claim) => !claimed.has(claim))
+    if (unclaimed.length > 0)
+      await delayUnclaimableWork(
+        ctx,
+        unclaimed.map(({ id }) => id),
+      )
+    if (subjects.length > 0)
+      await work(ctx, subjects).catch(async (error: unknown) => {
+        const recovery = { error: 'The outcome could not be recorded', release: 'retry' } as const
+        for (const claim of claimed)
+          deps.metrics.countInterrupted(
+            await retryWhileDatabaseDown(deps, () => recoverClaim(deps.db, claim, recovery)),
+          )
+        throw error
+      })
+    return subjects.length
   } finally {
-    deps.liveClaims.delete(claim)
+    for (const claim of claims) deps.liveClaims.delete(claim)
   }
 }

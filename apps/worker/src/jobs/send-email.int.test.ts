@@ -8,10 +8,9 @@ import { optOutContact } from '@rapport/core/operations/contacts/opt-out-contact
 import { idOf, uuidOf, type EmailId } from '@rapport/core/kernel/ids.ts'
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
-import { prepareClaim } from '@rapport/core/work/claims.ts'
-import { claimEmail, recordEmailOutcome } from '@rapport/core/emails/send-email.ts'
+import { recordEmailOutcomes } from '@rapport/core/emails/record-emails.ts'
 import { createTestContact, listEventTypes, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
-import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { claimTestEmail, createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -178,8 +177,7 @@ describe('an attempt', () => {
 
   test('of a worker that died is INTERRUPTED, and emits its event', async () => {
     const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
-    const { workspaceId } = ctx
-    await claimEmail(ctx, prepareClaim({ workspaceId, kind: 'EMAIL', id: uuidOf(id), workerId: deps.workerId }))
+    await claimTestEmail(ctx, id, deps.workerId)
     await database.pool.query('delete from workers')
     expect(await recoverOrphanedClaims(database.db)).toMatchObject({ mails: { EMAIL: 1 }, errors: [] })
     expect(await readEmail(ctx, id)).toMatchObject({ status: 'INTERRUPTED' })
@@ -188,15 +186,14 @@ describe('an attempt', () => {
 
   test('that ends in an unknown way after recovery emits one event', async () => {
     const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
-    const { workspaceId } = ctx
-    const claim = prepareClaim({ workspaceId, kind: 'EMAIL', id: uuidOf(id), workerId: deps.workerId })
-    const email = await claimEmail(ctx, claim)
+    const email = await claimTestEmail(ctx, id, deps.workerId)
     if (!email) throw new Error('The email was not claimed')
     await database.pool.query('delete from workers')
     await recoverOrphanedClaims(database.db)
-    await recordEmailOutcome(ctx, email, { kind: 'ambiguous', error: 'The connection was lost' })
+    const ambiguous = { kind: 'ambiguous', error: 'The connection was lost' } as const
+    await recordEmailOutcomes(ctx, [{ email, outcome: ambiguous }])
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.interrupted'])
-    await recordEmailOutcome(ctx, email, { kind: 'sent' })
+    await recordEmailOutcomes(ctx, [{ email, outcome: { kind: 'sent' } }])
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.interrupted', 'email.sent'])
   })
 

@@ -58,7 +58,8 @@ export function createQueueHandlers(deps: WorkerDeps, config: WorkerConfig): Rec
       concurrency: config.WORKER_CONCURRENCY,
     },
     campaigns: { handle: handle('campaigns'), concurrency: 4 },
-    mail: { handle: handle('mail'), concurrency: 5 },
+    // A workspace has at most half of them, unless it sends several kinds of single mails.
+    mail: { handle: handle('mail'), concurrency: 10 },
     imports: { handle: handle('imports'), concurrency: 2 },
     // Hourly maintenance and clearing a custom field run to their end: further jobs erase contacts meanwhile.
     maintenance: { handle: handle('maintenance'), concurrency: 3 },

@@ -15,7 +15,7 @@ export const isLateCommitOf =
     who.includes(` ${call} `) && what === 'commit' && outcome === 'late'
 
 /** The claim of a group of recipients, or of a single mail. */
-const claimPattern = /^(claim recipients|update "work" set "token")/
+const claimPattern = /^(claim recipients|claim emails|update "work" set "token")/
 
 /** Returns the mails that were claimed after a row of the trace. */
 export function listClaimedAfter(row: number, sent: readonly Sent[], trace: readonly TraceEntry[]): Sent[] {

@@ -165,7 +165,7 @@ export function createWorld({ place, scheduler, choices, refusals }: WorldOption
         },
         close: () => {},
       },
-      mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingle: async () => {} },
+      mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingles: async () => {} },
       // Several transactions for a file of ten rows.
       importRows: 3,
       // Fewer than there are deliveries, so that a drain takes several times.

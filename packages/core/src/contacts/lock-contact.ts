@@ -35,9 +35,12 @@ const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspac
  * Locks several contacts, by their ids or a subquery for these, in the order of their ids like all writers, which prevents
  * deadlocks.
  */
-export async function lockContacts(ctx: Ctx, ids: readonly ContactId[] | SQLWrapper): Promise<void> {
-  await ctx.db
-    .select({ id: contacts.id })
+export async function lockContacts(
+  ctx: Ctx,
+  ids: readonly ContactId[] | SQLWrapper,
+): Promise<Pick<ContactRow, 'id' | 'email'>[]> {
+  return await ctx.db
+    .select({ id: contacts.id, email: contacts.email })
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, ids)))
     .orderBy(contacts.id)

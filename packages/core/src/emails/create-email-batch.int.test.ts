@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
@@ -45,4 +47,17 @@ test('a batch locks its contacts by id, however it names them', async () => {
   if (!first || !second) throw new Error('no contacts')
   const to = [{ email: second.email }, { contactId: first.id }]
   expect(await isLockedMeanwhile(second.id, { to, lock: (ctx) => lockContact(ctx, first.id) })).toBe(false)
+})
+
+test('a batch takes as many statements as a single email', async () => {
+  const { id: templateId } = await createTestTemplate(ctx)
+  const data = { resetUrl: 'https://shop.example/reset/x' }
+  const count = async (emails: number) => {
+    const to = Array.from({ length: emails }, () => ({ email: `${randomUUID()}@example.com` }))
+    const batch = { emails: to.map((one) => ({ templateId, to: one, data })) }
+    const statements = await recordStatements(database, ctx, (ctx) => createEmailBatch(ctx, batch))
+    return statements.length
+  }
+  await count(1)
+  expect(await count(100)).toBe(await count(1))
 })

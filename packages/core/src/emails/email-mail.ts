@@ -4,53 +4,97 @@ import { createExampleRecipient } from '../campaigns/templates/example-recipient
 import { renderMails, renderPreview } from '../campaigns/templates/rendering.ts'
 import type { EmailValues, Ground, TemplateFault } from '../campaigns/templates/template-sources.ts'
 import { AppError } from '../kernel/errors.ts'
-import type { TemplateId } from '../kernel/ids.ts'
+import type { EmailId, TemplateId } from '../kernel/ids.ts'
 import { unseal } from '../kernel/crypto.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { createReturnPath } from '../mail/bounces/recipient-token.ts'
 import { type EncodedMail, feedbackId, type OutgoingMail, toHeaderText } from '../mail/outgoing-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import { type EmailSender, readEmailSender } from './email-sender.ts'
-import type { ClaimedEmail } from './send-email.ts'
+import type { ClaimedEmail } from './claim-emails.ts'
+import type { TemplateContent } from './templates/template-versions.ts'
 import { readTemplate } from './templates/templates.ts'
 import type { TemplatePreview, TemplatePreviewInput } from './templates/templates.schema.ts'
 import { checkData, type EmailData, toExamples, toValues } from './templates/variables.ts'
 
+type Rendered = OutgoingMail | EncodedMail | Error
+
 /**
- * Renders an email for the contact as it is now, with the values and the version that were accepted. No link is wrapped,
- * nothing is tracked, and there is no List-Unsubscribe. Throws `validation_error` if the template exceeds its limits.
+ * Renders emails for their contacts as they are now, with the values and the versions that were accepted. No link is
+ * wrapped, nothing is tracked, and there is no List-Unsubscribe. Returns a mail or an error for each.
  */
-export async function renderEmail(ctx: Ctx, email: ClaimedEmail): Promise<OutgoingMail | EncodedMail> {
-  const { id, contact, content, sealedData } = email
-  const sender = await readEmailSender(ctx, content)
-  const data = JSON.parse(unseal(ctx.settings.keys, sealedData ?? '', id)) as EmailData
-  const values = toTemplateValues(sender, {
-    to: toRecipient(contact),
-    data: toValues(content.variables, data),
-    ground: content.ground,
+export async function renderEmails(ctx: Ctx, emails: readonly ClaimedEmail[]): Promise<Map<EmailId, Rendered>> {
+  const rendered = new Map<EmailId, Rendered>()
+  const versions = Map.groupBy(emails, ({ templateId, templateVersion }) => `${templateId} ${templateVersion}`)
+  // One after the other: a workspace may only have so many that wait for the rendering thread.
+  for (const group of versions.values()) {
+    const mails = await renderVersion(ctx, group).catch((error: unknown) => group.map(() => error as Error))
+    for (const [index, { id }] of group.entries()) rendered.set(id, mails[index] ?? new Error('A mail is missing'))
+  }
+  return rendered
+}
+
+async function renderVersion(ctx: Ctx, emails: readonly ClaimedEmail[]): Promise<Rendered[]> {
+  const [first] = emails
+  if (!first) return []
+  const sender = await readEmailSender(ctx, first.content)
+  const opened = emails.map((email) => openValues(ctx, sender, email))
+  const readable = opened.flatMap((values) => (values instanceof Error ? [] : values))
+  const mails = (await renderAll(ctx, first.content, readable)).values()
+  return emails.map((email, index) => {
+    const values = opened[index] ?? new Error('The values are missing')
+    if (values instanceof Error) return values
+    const mail = mails.next().value ?? new Error('renderMails returned fewer mails')
+    if (mail instanceof Error) return mail
+    if ('fault' in mail) return createRenderingError(mail.fault)
+    return { ...mail, ...toEnvelope(ctx, email, { sender, subject: mail.subject, locale: values.locale }) }
   })
-  const { subject, html, text } = content
-  const [rendered] = await renderMails(
-    ctx.workspaceId,
-    { sources: { subject, html, text }, recipients: [{ values, tracking: undefined }] },
-    ctx.settings.renderingDeadlines,
-  )
-  if (!rendered) throw new Error('renderMails returned no mail')
-  if ('fault' in rendered) throw createRenderingError(rendered.fault)
+}
+
+/** One value can make a template exceed its limits: then each email is rendered alone, so that the others are sent. */
+async function renderAll(ctx: Ctx, { subject, html, text }: TemplateContent, values: readonly EmailValues[]) {
+  const render = (some: readonly EmailValues[]) =>
+    renderMails(
+      ctx.workspaceId,
+      { sources: { subject, html, text }, recipients: some.map((values) => ({ values, tracking: undefined })) },
+      ctx.settings.renderingDeadlines,
+    )
+  const mails = await render(values)
+  if (values.length < 2 || !mails.some((mail) => 'fault' in mail && mail.fault.isSlow)) return mails
+  const alone = []
+  for (const one of values) alone.push(...(await render([one])))
+  return alone
+}
+
+function openValues(ctx: Ctx, sender: EmailSender, email: ClaimedEmail): EmailValues | Error {
+  const { id, contact, content, sealedData } = email
+  try {
+    const data = JSON.parse(unseal(ctx.settings.keys, sealedData ?? '', id)) as EmailData
+    const values = toValues(content.variables, data)
+    return toTemplateValues(sender, { to: toRecipient(contact), data: values, ground: content.ground })
+  } catch (error) {
+    return error as Error
+  }
+}
+
+function toEnvelope(
+  ctx: Ctx,
+  { id, contact, content, templateId }: ClaimedEmail,
+  { sender, subject, locale }: { sender: EmailSender; subject: string; locale: string },
+) {
   const { from, returnPathHost: host, dkim, domain } = sender
   return {
-    ...rendered,
     from,
     to: { name: toHeaderText(`${contact.firstName} ${contact.lastName}`), address: contact.email },
     ...(host && { returnPath: createReturnPath(ctx, { host, subject: { emailId: id }, email: contact.email }) }),
     ...(dkim && { dkim }),
     ...(content.replyTo && { replyTo: content.replyTo }),
-    subject: toHeaderText(rendered.subject),
+    subject: toHeaderText(subject),
     messageId: `<${id}@${domain}>`,
     headers: {
       'Auto-Submitted': 'auto-generated',
-      'Content-Language': values.locale,
-      ...feedbackId(ctx, 'EMAIL', email.templateId),
+      'Content-Language': locale,
+      ...feedbackId(ctx, 'EMAIL', templateId),
     },
   }
 }

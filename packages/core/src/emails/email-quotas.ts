@@ -51,30 +51,31 @@ const createEstimates = (name: Name) =>
 const estimates = { emails: createEstimates('emails'), emailsPending: createEstimates('emailsPending') }
 const readEstimate = (ctx: Ctx, name: Name) => estimates[name].forceFetch(ctx.workspaceId, { context: ctx })
 
-/** Throws `quota_exceeded` if the workspace may not accept another email. Call it before a contact is locked. */
-export async function requireEmailQuotas(ctx: Ctx): Promise<void> {
+/**
+ * Throws `quota_exceeded` if the workspace may not accept another email. `taken`: those that the transaction has taken,
+ * and not inserted yet.
+ */
+export async function requireEmailQuotas(ctx: Ctx, taken = 0): Promise<void> {
   for (const name of names) {
     const estimate = await readEstimate(ctx, name)
     const isNear = isNearLimit(estimate, 1)
     estimate.used += 1
-    if (isNear) await requireExactly(ctx, name)
+    if (isNear) await requireExactly(ctx, name, taken)
   }
 }
 
-/**
- * Locks the quotas if `requireEmailQuotas` would, for one of so many emails. For a caller that locks several contacts
- * before it asks for each email.
- */
+/** Locks the quotas if `requireEmailQuotas` would, for one of so many emails. Call it before contacts are locked. */
 export async function lockEmailQuotas(ctx: Ctx, count: number): Promise<void> {
   for (const name of names) {
     if (isNearLimit(await readEstimate(ctx, name), count)) await lockQuotas(ctx)
   }
 }
 
-async function requireExactly(ctx: Ctx, name: Name): Promise<void> {
+async function requireExactly(ctx: Ctx, name: Name, taken: number): Promise<void> {
   const { [name]: limit } = await lockQuotas(ctx)
   const { count, readWait } = quotas[name]
-  if (limit !== Infinity && (await count(ctx)) >= limit) throw quotaExceeded(name, limit, await readWait(ctx, limit))
+  if (limit !== Infinity && (await count(ctx)) + taken >= limit)
+    throw quotaExceeded(name, limit, await readWait(ctx, limit))
 }
 
 /** The quota of one address. */

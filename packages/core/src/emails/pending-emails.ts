@@ -2,8 +2,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { emails, templates } from '../db/schema/index.ts'
 import { type ContactId, type EmailId, type TemplateId, uuidOf } from '../kernel/ids.ts'
-import { byId } from '../request/by-id.ts'
-import type { Ctx } from '../request/context.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import { finishWork } from '../work/enqueue.ts'
 import { parkWork, requeueWork } from '../work/publish.ts'
 
@@ -30,18 +29,28 @@ export async function holdEmails(
 }
 
 /**
- * Parks an email that was accepted or delayed while its template became PAUSED. No one activates the template meanwhile:
- * it is locked.
+ * Parks the emails that were accepted or delayed while their template became PAUSED. No one activates the template
+ * meanwhile: it is locked.
  */
-export async function parkIfPaused(ctx: Ctx, id: EmailId): Promise<void> {
-  const isOfTemplate = and(eq(templates.workspaceId, emails.workspaceId), eq(templates.id, emails.templateId))
-  const [paused] = await ctx.db
-    .select({ id: templates.id })
-    .from(emails)
-    .innerJoin(templates, isOfTemplate)
-    .where(and(byId(emails, ctx, id), eq(emails.status, 'PENDING'), eq(templates.status, 'PAUSED')))
-    .for('share', { of: templates })
-  if (paused) await parkWork(ctx, [uuidOf(id)])
+export function parkIfPaused(ctx: Ctx, ids: readonly EmailId[]): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const isOfTemplate = and(eq(templates.workspaceId, emails.workspaceId), eq(templates.id, emails.templateId))
+    const isPending = and(
+      eq(emails.workspaceId, ctx.workspaceId),
+      inArray(emails.id, [...ids]),
+      eq(emails.status, 'PENDING'),
+    )
+    const paused = await ctx.db
+      .select({ id: emails.id })
+      .from(emails)
+      .innerJoin(templates, isOfTemplate)
+      .where(and(isPending, eq(templates.status, 'PAUSED')))
+      .for('share', { of: templates })
+    await parkWork(
+      ctx,
+      paused.map(({ id }) => uuidOf(id)),
+    )
+  })
 }
 
 /** Moves the emails of a merged contact to the remaining contact. The caller has locked both. */

@@ -52,14 +52,23 @@ export function emit<Data extends EventSubject>(
 /** Emits an event for each record, in the given order, with one statement. */
 export async function emitMany<Data extends EventSubject>(
   ctx: EmitScope,
-  { type }: EventDefinition<Data>,
+  definition: EventDefinition<Data>,
   records: readonly NoInfer<Data>[],
 ): Promise<void> {
-  await emitRecords(
+  await emitEach(
     ctx,
-    type,
+    definition,
     records.map((data) => ({ data, origin: ctx })),
   )
+}
+
+/** The same for records that several requests caused. */
+export async function emitEach<Data extends EventSubject>(
+  ctx: EmitScope,
+  { type }: EventDefinition<Data>,
+  records: readonly EventRecord<NoInfer<Data>>[],
+): Promise<void> {
+  await emitRecords(ctx, type, records)
 }
 
 /** Emits the event of each update, with what it changed. */

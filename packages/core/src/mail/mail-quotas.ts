@@ -6,7 +6,10 @@
 import { createHmac } from 'node:crypto'
 import { and, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { lockName } from '../db/statements/advisory-locks.ts'
+import { givenIds } from '../db/given-ids.ts'
+import { lockName, lockNames } from '../db/statements/advisory-locks.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, int, text } from '../db/statements/sql-types.ts'
 import { mailRequests } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
@@ -20,6 +23,7 @@ type SingleMailKind = (typeof singleMailKinds)[number]
 const isSingleMail = inArray(mailRequests.kind, [...singleMailKinds])
 
 const day = '1 day'
+const daySeconds = 86_400
 
 /** For invites to an address, and for confirmations to an address and a list. */
 const repetitionLimits = [
@@ -70,18 +74,52 @@ export const readEmailWait = (ctx: Ctx, limit: number): Promise<number> =>
   readWait(ctx, isEmail, { limit, window: day })
 
 /**
- * Records an email from a template. Throws `quota_exceeded` if its address has been sent as many within a day. Concurrent
- * callers for an address wait until the transaction of the first one ends.
+ * Counts the emails from templates that addresses have got within a day, which are recorded with `hashForQuotas`. Returns
+ * a function that takes another one, or throws `quota_exceeded`. Concurrent callers for an address wait until the
+ * transaction of the first one ends.
  */
-export async function takeEmailQuota(ctx: Ctx, to: string, limit: number): Promise<void> {
-  await lockAddress(ctx, to)
-  const waitSeconds = await readWait(ctx, and(isSameAddress(ctx, to), isEmail), { limit, window: day })
-  if (waitSeconds > 0) throw quotaExceeded('emailsPerAddress', limit, waitSeconds)
-  await recordRequest(ctx, { kind: 'EMAIL', to })
+export async function openAddressQuotas(
+  ctx: Ctx,
+  addresses: readonly string[],
+  limit: number,
+): Promise<(to: string) => Promise<void>> {
+  if (limit === Infinity || addresses.length === 0) return async () => {}
+  await lockNames(
+    ctx.db,
+    addresses.map((to) => lockOf(ctx, to)),
+  )
+  const hashes = [...new Set(addresses.flatMap((to) => hashAddress(ctx, to)))]
+  const counts = await countEmails(ctx.db, { workspaceId: ctx.workspaceId, hashes })
+  const used = new Map(counts.map(({ addressHash, count }) => [addressHash, count]))
+  return async (to) => {
+    const own = hashAddress(ctx, to)
+    const count = own.reduce((sum, hash) => sum + (used.get(hash) ?? 0), 0)
+    if (count >= limit) {
+      const isOfAddress = and(isSameAddress(ctx, to), isEmail)
+      throw quotaExceeded(
+        'emailsPerAddress',
+        limit,
+        (await readWait(ctx, isOfAddress, { limit, window: day })) || daySeconds,
+      )
+    }
+    const [current = ''] = own
+    used.set(current, (used.get(current) ?? 0) + 1)
+  }
 }
 
-const lockAddress = (ctx: Ctx, to: string) =>
-  lockName(ctx.db, `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`)
+const countEmails = namedStatement('count emails of addresses', {
+  isPrepared: true,
+  params: { workspaceId: mailRequests.workspaceId, hashes: arrayOf(text) },
+  columns: { addressHash: text, count: int },
+  sql: ({ workspaceId, hashes }) => sql`
+    select r.address_hash, count(*)::int as count
+    from ${givenIds(hashes)} join mail_requests r on r.address_hash = given.id
+    where r.workspace_id = ${workspaceId} and r.kind = 'EMAIL' and r.created_at > now() - ${sql.raw(`'${day}'`)}::interval
+    group by r.address_hash`,
+})
+
+const lockOf = (ctx: Ctx, to: string) => `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
+const lockAddress = (ctx: Ctx, to: string) => lockName(ctx.db, lockOf(ctx, to))
 
 /** The requested mails that count together for the quota of an address. */
 const countedWith: Record<RequestedMailKind, RequestedMailKind[]> = {
@@ -174,12 +212,21 @@ export async function takeDailyNotice(ctx: Ctx, kind: 'CONFIRMATIONS_WITHHELD', 
   return true
 }
 
-async function recordRequest(ctx: Ctx, mail: { kind: MailKind | 'EMAIL'; to: string; listId?: ListId }): Promise<void> {
+/** For a statement that does more: records emails from templates. */
+export const recordEmails = (param: Record<'workspaceId' | 'requestIds' | 'addressHashes', SQL>): SQL => sql`
+      insert into mail_requests (workspace_id, id, kind, address_hash)
+      select ${param.workspaceId}, id, 'EMAIL', address_hash
+      from unnest(${param.requestIds}, ${param.addressHashes}) as given (id, address_hash)`
+
+/** The hash of an address by which an email to it is counted. */
+export const hashForQuotas = (ctx: Ctx, to: string): string => hashAddress(ctx, to)[0] ?? ''
+
+async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listId?: ListId }): Promise<void> {
   await ctx.db.insert(mailRequests).values({
     workspaceId: ctx.workspaceId,
     id: newId('mai'),
     kind: mail.kind,
-    addressHash: hashAddress(ctx, mail.to)[0] ?? '',
+    addressHash: hashForQuotas(ctx, mail.to),
     listId: mail.listId ?? null,
   })
 }

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mailRates } from '../db/schema/index.ts'
-import { reserveMailSlots, reserveSingleMailSlot } from './mail-rate.ts'
+import { reserveMailSlots, reserveSingleMailSlots } from './mail-rate.ts'
 
 const database = useTestDatabase()
 beforeEach(() => database.db.delete(mailRates))
@@ -75,15 +75,15 @@ test('very high and very low rates are kept', async () => {
 test('a single mail does not wait for a newsletter, and the newsletter gives way to it', async () => {
   const startedAt = performance.now()
   for (let group = 0; group < 100; group++) await reserveMailSlots(database.db, 20, 10)
-  expect(await reserveSingleMailSlot(database.db, 10)).toBe(0)
-  expect(await reserveSingleMailSlot(database.db, 10)).toBeLessThanOrEqual(100)
+  expect(await reserveSingleMailSlots(database.db, 1, 10)).toBe(0)
+  expect(await reserveSingleMailSlots(database.db, 1, 10)).toBeLessThanOrEqual(100)
   // 2,000 mails of the newsletter and two single mails.
   expect(await reserveFrom(startedAt, 1, 10)).toBeGreaterThanOrEqual(200_195)
 })
 
 test('single mails keep the rate among themselves', async () => {
   const startedAt = performance.now()
-  await Promise.all(Array.from({ length: 30 }, () => reserveSingleMailSlot(database.db, 10)))
-  const waitMs = await reserveSingleMailSlot(database.db, 10)
+  await Promise.all(Array.from({ length: 30 }, () => reserveSingleMailSlots(database.db, 1, 10)))
+  const waitMs = await reserveSingleMailSlots(database.db, 1, 10)
   expect(performance.now() - startedAt + waitMs).toBeGreaterThanOrEqual(2_995)
 })

@@ -20,9 +20,9 @@ export async function reserveMailSlots(db: Db, count: number, perSecond: number)
   return toWaitMs(await reserveForCampaign(db, { seconds }), seconds)
 }
 
-/** Reserves a slot for a single mail. Returns the milliseconds until it may be sent. */
-export async function reserveSingleMailSlot(db: Db, perSecond: number): Promise<number> {
-  const seconds = 1 / perSecond
+/** Reserves the next `count` slots for single mails. Returns the milliseconds until the first one may be sent. */
+export async function reserveSingleMailSlots(db: Db, count: number, perSecond: number): Promise<number> {
+  const seconds = count / perSecond
   return toWaitMs(await reserveForSingle(db, { seconds }), seconds)
 }
 

@@ -1,18 +1,15 @@
-import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { claimTestEmail, createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestSubscriber } from '@rapport/testing/consent/test-subscriber.ts'
-import { createTestList, createTestWorker, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
+import { createTestList, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { suppressions } from '../db/schema/index.ts'
 import { readEmail } from '../emails/emails.ts'
-import { claimEmail } from '../emails/send-email.ts'
-import { uuidOf } from '../kernel/ids.ts'
 import { deleteList } from '../lists/delete-list.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
-import { prepareClaim } from '../work/claims.ts'
-import { findEmailBlock } from './email-block.ts'
+import { findEmailBlocks } from './email-block.ts'
 import { suppress } from './suppress.ts'
 
 const database = useTestDatabase()
@@ -30,9 +27,7 @@ test.each(['COMPLAINED', 'BOUNCED'] as const)(
     await database.db.delete(suppressions).where(eq(suppressions.workspaceId, ctx.workspaceId))
     const refused = { code: 'opted_out', message: expect.stringContaining(reason) }
     await expect(createTestEmail(ctx, template.id)).rejects.toMatchObject(refused)
-    const workerId = await createTestWorker(database.db)
-    const claim = prepareClaim({ workspaceId: ctx.workspaceId, kind: 'EMAIL', id: uuidOf(id), workerId })
-    expect(await claimEmail(ctx, claim)).toBeUndefined()
+    expect(await claimTestEmail(ctx, id)).toBeUndefined()
     expect((await readEmail(ctx, id)).status).toBe('SKIPPED')
   },
 )
@@ -43,5 +38,5 @@ test('a complaint at a list that is being deleted blocks no email after a return
   await deleteList(ctx, other.id)
   await subscribe(ctx, list.id, { email, firstName: '', lastName: '' })
   await confirmSubscription(ctx, await readMailedToken(ctx, email))
-  expect(await findEmailBlock(ctx, ada)).toBeUndefined()
+  expect(await findEmailBlocks(ctx, [ada])).toEqual(new Map())
 })

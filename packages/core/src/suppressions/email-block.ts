@@ -4,43 +4,78 @@
  * newsletters does not stop it, as it carries no advertising. A bounce, a complaint and a block do: MANUAL is what a
  * workspace records for a person who wants no email at all.
  */
-import { and, desc, eq, inArray } from 'drizzle-orm'
-import { conflict } from '../kernel/errors.ts'
+import { sql } from 'drizzle-orm'
+import type { AddressedContact } from '../consent/consent-records.ts'
+import { hashEmails, hashEmailWithAllKeys } from '../consent/hash-email.ts'
+import type { Reason } from '../consent/suppression-rows.ts'
+import { givenIds } from '../db/given-ids.ts'
+import { suppressionReasons, subscriptions, suppressions } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, nullable, text, textOf } from '../db/statements/sql-types.ts'
+import { type AppError, conflict } from '../kernel/errors.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { type AddressedContact, readSuppressions } from '../consent/consent-records.ts'
-import { subscriptions } from '../db/schema/index.ts'
-import { byStrictness, type Reason, type SuppressionRow } from '../consent/suppression-rows.ts'
 
 export type BlockingReason = Exclude<Reason, 'OPTED_OUT'>
+/** The strictest first. */
+const blockingReasons = suppressionReasons.filter((reason) => reason !== 'OPTED_OUT')
 
-const blocks = (row: SuppressionRow): row is SuppressionRow & { reason: BlockingReason } =>
-  row.listId === null && row.reason !== 'OPTED_OUT'
-
-/** Returns the strictest reason for which emails to the contact are stopped; undefined if there is none. */
-export async function findEmailBlock(ctx: Ctx, { id, email }: AddressedContact): Promise<BlockingReason | undefined> {
-  const [strictest] = byStrictness(await readSuppressions(ctx, { email })).filter(blocks)
-  return strictest?.reason ?? (await findBlockedStatus(ctx, id))
+/** Returns the strictest reason for which emails to each contact are stopped, if there is one. */
+export async function findEmailBlocks(
+  ctx: Ctx,
+  contacts: readonly AddressedContact[],
+): Promise<Map<ContactId, BlockingReason>> {
+  const blocks = new Map<ContactId, BlockingReason>()
+  if (contacts.length === 0) return blocks
+  const hashes = [
+    ...hashEmails(
+      ctx,
+      contacts.map(({ email }) => email),
+    ).keys(),
+  ]
+  const contactIds = contacts.map(({ id }) => id)
+  const found = await findBlocks(ctx.db, { workspaceId: ctx.workspaceId, hashes, contactIds })
+  if (found.length === 0) return blocks
+  for (const { id, email } of contacts) {
+    const own = hashEmailWithAllKeys(ctx, email)
+    const reasons = new Set(
+      found.flatMap(({ emailHash, contactId, reason }) =>
+        contactId === id || (emailHash !== null && own.includes(emailHash)) ? [reason] : [],
+      ),
+    )
+    const strictest = blockingReasons.find((reason) => reasons.has(reason))
+    if (strictest) blocks.set(id, strictest)
+  }
+  return blocks
 }
 
-/** What a subscription still says whose suppression is lost: with the SECRET_KEY, or in a backup without its key. */
-async function findBlockedStatus(ctx: Ctx, id: AddressedContact['id']): Promise<BlockingReason | undefined> {
-  const { workspaceId, contactId, status } = subscriptions
-  const isBlocked = inArray(status, ['BOUNCED', 'COMPLAINED'])
-  const [strictest] = await ctx.db
-    .select({ status })
-    .from(subscriptions)
-    .where(and(eq(workspaceId, ctx.workspaceId), eq(contactId, id), isBlocked))
-    .orderBy(desc(status))
-    .limit(1)
-  return strictest?.status as BlockingReason | undefined
-}
+/** Also what a subscription still says whose suppression is lost: with the SECRET_KEY, or in a backup without its key. */
+const findBlocks = namedStatement('find what stops emails', {
+  isPrepared: true,
+  params: {
+    workspaceId: suppressions.workspaceId,
+    hashes: arrayOf(text),
+    contactIds: arrayOf(subscriptions.contactId),
+  },
+  columns: {
+    emailHash: nullable(text),
+    contactId: nullable(subscriptions.contactId),
+    reason: textOf<BlockingReason>(),
+  },
+  sql: ({ workspaceId, hashes, contactIds }) => sql`
+    select s.email_hash, null::uuid as contact_id, s.reason
+    from ${givenIds(hashes)} join suppressions s on s.email_hash = given.id
+    where s.workspace_id = ${workspaceId} and s.list_id is null and s.reason <> 'OPTED_OUT'
+    union all
+    select null, s.contact_id, s.status
+    from ${givenIds(contactIds)} join subscriptions s on s.contact_id = given.id
+    where s.workspace_id = ${workspaceId} and s.status in ('BOUNCED', 'COMPLAINED')`,
+})
 
 export const describeBlock = (reason: BlockingReason) => `The address is suppressed (${reason})`
 
-/** Throws `opted_out`, with the reason. */
-export async function requireEmailable(ctx: Ctx, contact: AddressedContact): Promise<void> {
-  const reason = await findEmailBlock(ctx, contact)
-  if (reason === undefined) return
+/** The error for an email that is stopped. */
+export function createBlockedError(reason: BlockingReason): AppError {
   const remedy = reason === 'COMPLAINED' ? 'only its owner can lift it' : 'an admin can lift the suppression'
-  throw conflict('opted_out', `${describeBlock(reason)}: ${remedy}`, { reason })
+  return conflict('opted_out', `${describeBlock(reason)}: ${remedy}`, { reason })
 }

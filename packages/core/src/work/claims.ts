@@ -171,6 +171,13 @@ export const insertClaim = (
     where former.token is null
     returning id`
 
+/** For a statement that does more: makes the claims of a CTE `subject` (`id`, `token`) that can be made, as `claimWork`. */
+export const claimMany = (kind: WorkKind, claim: Record<'workspaceId' | 'workerId' | 'now', SQLWrapper>): SQL => sql`
+    update work w set token = subject.token, worker_id = ${claim.workerId}, claimed_at = ${claim.now} from subject
+    where w.workspace_id = ${claim.workspaceId} and w.id = subject.id and w.kind = ${sql.raw(`'${kind}'`)}
+      and w.token is null and not ${isInSuspendedWorkspace(sql`w.workspace_id`)}
+    returning w.id, w.token, w.request_id, w.traceparent`
+
 /** For a statement that does more: the assignment that renews a claim, and the condition that it is not lost. */
 export const renewClaim = (token: SQLWrapper): SQL => sql`token = ${token}::uuid`
 export const hasClaim = (tokens: SQLWrapper): SQL => sql`token = any(${tokens}::uuid[])`

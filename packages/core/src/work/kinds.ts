@@ -24,8 +24,8 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   /** The mails that users need for their accounts: password resets and verifications of addresses. */
   ACCOUNT_MAIL: { queue: 'mail', title: 'send account mail', attempts: 5, published: 100, passesSuspension: true },
   MAIL: { queue: 'mail', title: 'send mail', attempts: 5, published: 100, passesSuspension: false },
-  /** An email from a template to one person. */
-  EMAIL: { queue: 'mail', title: 'send email', attempts: 5, published: 400, passesSuspension: false },
+  /** An email from a template to one person. A job takes those along that are not published. */
+  EMAIL: { queue: 'mail', title: 'send email', attempts: 5, published: 5, passesSuspension: false },
   CAMPAIGN_BATCH: {
     queue: 'campaigns',
     title: 'send campaign batch',

@@ -198,8 +198,8 @@ describe('delayed work', () => {
     const [first = '', second = ''] = await enqueueSome(2)
     await publish()
     await requeueWork(ctx, [first])
-    await delayUnclaimableWork(ctx, first)
-    await delayUnclaimableWork(ctx, second)
+    await delayUnclaimableWork(ctx, [first])
+    await delayUnclaimableWork(ctx, [second])
     await backdatePublishing(11)
     expect(await find()).toEqual([first])
     await backdatePublishing(600)
@@ -231,7 +231,7 @@ describe('delayed work', () => {
 test('emails of a paused template do not wait before those of another one', async () => {
   const [paused, other] = [await createTestTemplate(ctx), await createTestTemplate(ctx)]
   const ids = []
-  for (let batch = 0; batch < 5; batch++) {
+  for (let batch = 0; batch < 2; batch++) {
     const emails = Array.from({ length: 90 }, (_, n) => ({
       templateId: paused.id,
       to: { email: `person-${batch}-${n}@example.com` },
@@ -240,16 +240,16 @@ test('emails of a paused template do not wait before those of another one', asyn
     const { results } = await createEmailBatch(ctx, { emails })
     ids.push(...results.flatMap((result) => (result.status === 'ACCEPTED' ? [uuidOf(result.email.id)] : [])))
   }
-  expect(await publish()).toHaveLength(400)
+  expect(await publish()).toHaveLength(5)
   await updateTemplate(ctx, paused.id, { status: 'PAUSED' })
-  await delayUnclaimableWork(ctx, ids[0] ?? '')
+  await delayUnclaimableWork(ctx, ids.slice(0, 1))
   const { id } = await createTestEmail(ctx, other.id)
   expect(await publish()).toEqual([uuidOf(id)])
   await requeueWorkOfWorkspace(ctx)
   await backdatePublishing(601)
   expect(await find()).toEqual([uuidOf(id)])
   await updateTemplate(ctx, paused.id, { status: 'ACTIVE' })
-  expect(await find()).toHaveLength(400)
+  expect(await find()).toHaveLength(5)
 })
 
 const seed = chooseSeed(20_261_125)

@@ -45,8 +45,8 @@ export async function delayWork(ctx: WorkScope, uuids: readonly string[]): Promi
  * Delays work that a job could not claim, because it is paused. Does nothing if another job has claimed it, if it was
  * requeued in the meantime and is not published yet, or if it is parked.
  */
-export async function delayUnclaimableWork(ctx: WorkScope, uuid: string): Promise<void> {
-  await setPublishedAt(ctx, inTenMinutes(), and(eq(work.id, uuid), isPublished, isNull(work.token)))
+export async function delayUnclaimableWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
+  await setPublishedAt(ctx, inTenMinutes(), and(isOneOf(uuids), isPublished, isNull(work.token)))
 }
 
 const inTenMinutes = () => timestampAt(Date.now() + delayMs)

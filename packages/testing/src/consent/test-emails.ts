@@ -1,12 +1,8 @@
 import { emails } from '@rapport/core/db/schema/index.ts'
 import { createEmail } from '@rapport/core/emails/create-email.ts'
 import type { EmailInput, EmailRecord } from '@rapport/core/emails/emails.schema.ts'
-import {
-  type ClaimedEmail,
-  claimEmail,
-  type EmailOutcome,
-  recordEmailOutcome,
-} from '@rapport/core/emails/send-email.ts'
+import { type ClaimedEmail, claimEmails } from '@rapport/core/emails/claim-emails.ts'
+import { type EmailOutcome, recordEmailOutcomes } from '@rapport/core/emails/record-emails.ts'
 import type { Template, TemplateInput } from '@rapport/core/emails/templates/templates.schema.ts'
 import { createTemplate } from '@rapport/core/emails/templates/templates.ts'
 import { type ContactId, type TemplateId, uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -44,12 +40,22 @@ export function createTestEmail(
   })
 }
 
-async function claimTestEmail(ctx: Ctx, contactId: ContactId): Promise<ClaimedEmail> {
+/** Claims an email for a worker. Returns undefined if that is not possible. */
+export async function claimTestEmail(
+  ctx: Ctx,
+  id: EmailRecord['id'],
+  workerId?: string,
+): Promise<ClaimedEmail | undefined> {
+  const { workspaceId } = ctx
+  const by = { workspaceId, workerId: workerId ?? (await createTestWorker(ctx.db)) }
+  const [email] = await claimEmails(ctx, [prepareClaim({ ...by, kind: 'EMAIL', id: uuidOf(id) })])
+  return email
+}
+
+async function claimNewEmail(ctx: Ctx, contactId: ContactId): Promise<ClaimedEmail> {
   const template = await createTestTemplate(ctx)
   const { id } = await createTestEmail(ctx, template.id, { to: { contactId } })
-  const { workspaceId } = ctx
-  const workerId = await createTestWorker(ctx.db)
-  const email = await claimEmail(ctx, prepareClaim({ workspaceId, kind: 'EMAIL', id: uuidOf(id), workerId }))
+  const email = await claimTestEmail(ctx, id)
   if (!email) throw new Error('The email was not claimed')
   return email
 }
@@ -76,14 +82,14 @@ export function prepareEmailEvent(ctx: Ctx, contact: { id: ContactId; email: str
 
 /** Claims an email. Returns a function that records its outcome. */
 async function endTestEmail(ctx: Ctx, contactId: ContactId, outcome: EmailOutcome) {
-  const email = await claimTestEmail(ctx, contactId)
-  return () => recordEmailOutcome(ctx, email, outcome)
+  const email = await claimNewEmail(ctx, contactId)
+  return () => recordEmailOutcomes(ctx, [{ email, outcome }])
 }
 
 /** Sends an email from a template with two complaints. Returns a function that records the third one. */
 async function pauseTestTemplate(ctx: Ctx, { id, email: address }: { id: ContactId; email: string }) {
-  const email = await claimTestEmail(ctx, id)
-  await recordEmailOutcome(ctx, email, { kind: 'sent' })
+  const email = await claimNewEmail(ctx, id)
+  await recordEmailOutcomes(ctx, [{ email, outcome: { kind: 'sent' } }])
   for (const to of ['b@example.com', 'c@example.com'])
     await createTestEmail(ctx, email.templateId, { to: { email: to } })
   const isOther = and(eq(emails.workspaceId, ctx.workspaceId), ne(emails.id, email.id))

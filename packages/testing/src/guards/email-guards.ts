@@ -1,8 +1,10 @@
 import type { TestedGuard } from './tested-guard.ts'
 
 const core = 'packages/core/src'
-const sending = `${core}/emails/send-email.ts`
-const accepting = `${core}/emails/create-email.ts`
+const claiming = `${core}/emails/claim-emails.ts`
+const recording = `${core}/emails/record-emails.ts`
+const accepting = `${core}/emails/accept-emails.ts`
+const inserting = `${core}/emails/insert-emails.ts`
 const bySending = ['apps/worker/src/jobs/send-email.int.test.ts']
 const byCalling = ['apps/api/test/contract/emails.int.test.ts']
 
@@ -12,7 +14,7 @@ export const emailGuards: readonly TestedGuard[] = [
     promise: 'emails',
     name: 'an email to an address that is suppressed is accepted',
     file: accepting,
-    search: '  await requireEmailable(ctx, contact)\n',
+    search: '    if (reason) throw createBlockedError(reason)\n',
     replacement: '',
     tests: byCalling,
   },
@@ -20,30 +22,30 @@ export const emailGuards: readonly TestedGuard[] = [
     promise: 'emails',
     name: 'an opt-out from newsletters stops a receipt',
     file: `${core}/suppressions/email-block.ts`,
-    search: "row.listId === null && row.reason !== 'OPTED_OUT'",
-    replacement: 'row.listId === null',
+    search: "s.list_id is null and s.reason <> 'OPTED_OUT'",
+    replacement: 's.list_id is null',
     tests: [...byCalling, ...bySending],
   },
   {
     promise: 'emails',
     name: 'a complaint whose row is lost stops no email',
     file: `${core}/suppressions/email-block.ts`,
-    search: ' ?? (await findBlockedStatus(ctx, id))',
-    replacement: '',
+    search: "and s.status in ('BOUNCED', 'COMPLAINED')",
+    replacement: "and s.status in ('BOUNCED', 'COMPLAINED') and false",
     tests: [`${core}/suppressions/email-block.int.test.ts`],
   },
   {
     promise: 'emails',
     name: 'an email goes to an address that was suppressed after the call',
-    file: sending,
-    search: 'contact ? await findEmailBlock(ctx, contact) : undefined',
-    replacement: 'undefined',
+    file: claiming,
+    search: 'const reason = contact && blocks.get(contact.id)',
+    replacement: 'const reason = contact && blocks.get(contact.id) && undefined',
     tests: bySending,
   },
   {
     promise: 'emails',
     name: 'an email that waits for a connection goes to an address that was suppressed meanwhile',
-    file: sending,
+    file: recording,
     search: "return reason && { kind: 'withdrawn', error: describeBlock(reason) }",
     replacement: 'return reason && undefined',
     tests: bySending,
@@ -51,7 +53,7 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'an email that waits for a connection goes to an address that the contact left meanwhile',
-    file: sending,
+    file: recording,
     search: 'if (current.email !== email.contact.email)',
     replacement: "if (current.email === '')",
     tests: bySending,
@@ -59,7 +61,7 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'an email that waits for a connection goes to a contact that was erased meanwhile',
-    file: sending,
+    file: recording,
     search: '  if (!current) return {',
     replacement: '  if (!current) return undefined\n  if (!current.email) return {',
     tests: bySending,
@@ -75,17 +77,17 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'the values of an email stay after its outcome',
-    file: sending,
-    search: 'attempts: email.attempts, sealedData: null, endedAt',
-    replacement: 'attempts: email.attempts, endedAt',
+    file: recording,
+    search: 'sealed_data = null,',
+    replacement: '',
     tests: bySending,
   },
   {
     promise: 'emails',
     name: 'the values of an email that waits are readable in the database',
-    file: accepting,
-    search: 'seal(ctx.settings.keys, JSON.stringify(data), id)',
-    replacement: '[seal(ctx.settings.keys, JSON.stringify(data), id), JSON.stringify(data)][1] ?? null',
+    file: inserting,
+    search: 'seal(ctx.settings.keys, JSON.stringify(input.data), id)',
+    replacement: '[seal(ctx.settings.keys, JSON.stringify(input.data), id), JSON.stringify(input.data)][1] ?? null',
     tests: bySending,
   },
   {
@@ -99,15 +101,15 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'an email is sent from the template of another workspace',
-    file: accepting,
-    search: '.where(byId(templates, ctx, id))',
-    replacement: '.where(eq(templates.id, id))',
+    file: inserting,
+    search: '    where t.workspace_id = ${workspaceId}\n',
+    replacement: '    where ${workspaceId}::uuid is not null\n',
     tests: byCalling,
   },
   {
     promise: 'emails',
     name: 'an email with an unknown outcome is sent again',
-    file: sending,
+    file: recording,
     search: "return outcome.kind === 'refused' && outcome.temporary ?",
     replacement: "return outcome.kind === 'ambiguous' || (outcome.kind === 'refused' && outcome.temporary) ?",
     tests: bySending,
@@ -115,7 +117,7 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'the email of a worker that died never ends',
-    file: sending,
+    file: recording,
     search: '    await interruptEmail(scope, { ...email, attempts: email.attempts + 1 }, error)\n',
     replacement: '',
     tests: bySending,
@@ -123,7 +125,7 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'an email that is refused for now is tried for ever',
-    file: sending,
+    file: recording,
     search: 'retryDelaysMs[attempts - 1]',
     replacement: 'retryDelaysMs[0]',
     tests: bySending,
@@ -131,8 +133,8 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'an email from a paused template is sent',
-    file: sending,
-    search: ", eq(templates.status, 'ACTIVE')",
+    file: claiming,
+    search: " and t.status = 'ACTIVE'",
     replacement: '',
     tests: ['apps/worker/src/jobs/send-email-pauses.int.test.ts'],
   },

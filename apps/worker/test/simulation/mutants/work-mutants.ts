@@ -20,6 +20,14 @@ export const workMutants: readonly Mutant[] = [
     seed: 1,
   },
   {
+    name: 'an email is claimed although another job has it',
+    file: claims,
+    search: 'and w.token is null and not',
+    replacement: 'and not',
+    scenario: 'emails',
+    seed: 1,
+  },
+  {
     name: 'a release does not ask for its token',
     file: claims,
     search: 'publishedAt } : free)\n    .where(isOwned(claim))',

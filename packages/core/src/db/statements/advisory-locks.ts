@@ -1,9 +1,10 @@
 /** Advisory locks by name, which end with the transaction. */
 import { sql } from 'drizzle-orm'
 import { namedStatement } from './named-statement.ts'
-import { bool, text } from './sql-types.ts'
+import { arrayOf, bool, text } from './sql-types.ts'
 
 const lock = namedStatement('lock a name', {
+  isPrepared: true,
   params: { name: text },
   sql: ({ name }) => sql`select from pg_advisory_xact_lock(hashtextextended(${name}, 0))`,
 })
@@ -13,6 +14,21 @@ const tryLock = namedStatement('try to lock a name', {
   columns: { isLocked: bool },
   sql: ({ name }) => sql`select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as is_locked`,
 })
+
+const lockSeveral = namedStatement('lock names', {
+  isPrepared: true,
+  params: { names: arrayOf(text) },
+  sql: ({ names }) => sql`
+    select from (
+      select pg_advisory_xact_lock(key) from (
+        select distinct hashtextextended(name, 0) as key from unnest(${names}) as given (name)
+        order by key) as ordered) as locked`,
+})
+
+/** The same for several names, in one order for all transactions. */
+export async function lockNames(db: Parameters<typeof lock>[0], names: readonly string[]): Promise<void> {
+  await lockSeveral(db, { names })
+}
 
 /** Waits until no other transaction has locked the name. */
 export async function lockName(db: Parameters<typeof lock>[0], name: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, getTableColumns } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
 import { checkTemplates } from '../../campaigns/templates/check-templates.ts'
 import { emails, templates, templateVersions } from '../../db/schema/index.ts'
@@ -17,13 +17,11 @@ import { type Ctx, inTransaction } from '../../request/context.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange } from '../../request/time-range.ts'
 import { holdEmails } from '../pending-emails.ts'
-import { deleteUnusedVersions } from './template-versions.ts'
+import { contentColumns, deleteUnusedVersions, type TemplateContent } from './template-versions.ts'
 import type { Template, TemplateChange, TemplateInput, TemplateQuery, TemplateSummary } from './templates.schema.ts'
 import { checkVariables, toDataNames } from './variables.ts'
 
 export type TemplateRow = typeof templates.$inferSelect
-export type TemplateContent = Omit<typeof templateVersions.$inferSelect, 'workspaceId' | 'templateId' | 'version'>
-const { workspaceId: _, templateId: __, version: ___, ...contentColumns } = getTableColumns(templateVersions)
 
 /** Creates a template. Throws `validation_error` with line and column if it cannot be rendered. */
 export async function createTemplate(ctx: Ctx, { name, ...input }: TemplateInput): Promise<Template> {

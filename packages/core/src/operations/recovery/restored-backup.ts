@@ -12,7 +12,7 @@ import { campaigns, emails, mails, visitorMails } from '../../db/schema/index.ts
 import { readDatabaseClock } from '../../db/database-facts.ts'
 import { conflict } from '../../kernel/errors.ts'
 import { idOf, type MailId, uuidOf } from '../../kernel/ids.ts'
-import { interruptEmail } from '../../emails/send-email.ts'
+import { interruptEmail } from '../../emails/record-emails.ts'
 import { endVisitorMails } from '../../mail/budget/visitor-mails.ts'
 import { finishUnclaimedWork, type WorkScope } from '../../work/enqueue.ts'
 import { changeByWorkspace } from '../../work/publish.ts'

@@ -1,0 +1,75 @@
+import { createEmailBatch } from '@rapport/core/emails/create-email-batch.ts'
+import { readEmail } from '@rapport/core/emails/emails.ts'
+import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
+import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { listEventTypes, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDeps, jobOf } from '../../test/fixtures.ts'
+import { sendEmail } from './send-mail.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const smtp = useForFile(() => startSmtpReceiver())
+const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
+let before: number
+beforeEach(() => {
+  smtp.decide(() => 'accept')
+  before = smtp.mails.length
+})
+
+const listRecipients = () => smtp.mails.slice(before).flatMap(({ to }) => to)
+
+async function send(id: EmailId | undefined): Promise<void> {
+  if (!id) throw new Error('The email was not accepted')
+  await sendEmail(deps, jobOf(ctx, 'EMAIL', uuidOf(id)))
+}
+const addressOf = (n: number) => `person-${n}@example.com`
+
+/** Accepts emails that no process publishes. */
+async function acceptEmails(count: number): Promise<EmailId[]> {
+  const { id: templateId } = await createTestTemplate(ctx)
+  const emails = Array.from({ length: count }, (_, n) => ({
+    templateId,
+    to: { email: addressOf(n) },
+    data: { resetUrl: 'https://shop.example/reset/x' },
+  }))
+  const { results } = await createEmailBatch(ctx, { emails })
+  return results.flatMap((result) => (result.status === 'ACCEPTED' ? [result.email.id] : []))
+}
+
+const readStatuses = async (ids: readonly EmailId[]) =>
+  await Promise.all(ids.map(async (id) => (await readEmail(ctx, id)).status))
+
+test('a job takes along the emails that no process has published, each once', async () => {
+  const ids = await acceptEmails(35)
+  await Promise.all([send(ids[3]), send(ids[4])])
+  expect(listRecipients().toSorted()).toEqual(Array.from({ length: 35 }, (_, n) => addressOf(n)).toSorted())
+  expect(new Set(await readStatuses(ids))).toEqual(new Set(['SENT']))
+  expect(await listPendingWork(ctx)).toEqual([])
+  expect((await listEventTypes(ctx)).filter((type) => type === 'email.sent')).toHaveLength(35)
+})
+
+test('each email of a group has its own outcome', async () => {
+  const ids = await acceptEmails(5)
+  await createSuppression(ctx, { email: addressOf(3), reason: 'MANUAL' })
+  smtp.decide((to) => {
+    if (to === addressOf(1)) return { refusal: '550 5.1.1 No such user' }
+    if (to === addressOf(2)) return 450
+    return to === addressOf(4) ? 'disconnect after data' : 'accept'
+  })
+  await send(ids[0])
+  expect(await readStatuses(ids)).toEqual(['SENT', 'FAILED', 'PENDING', 'SKIPPED', 'INTERRUPTED'])
+  expect(listRecipients().filter((to) => to === addressOf(3))).toEqual([])
+  expect(await listPendingWork(ctx)).toHaveLength(1)
+})
+
+test('after ten groups a job leaves the rest to others', async () => {
+  const first = await acceptEmails(60)
+  const second = await acceptEmails(60)
+  await send(first[0])
+  expect(listRecipients()).toHaveLength(91)
+  expect(new Set(await readStatuses(second.slice(31)))).toEqual(new Set(['PENDING']))
+})
