@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCampaign, createList, send, type Sender, startMailSink, waitForEnd } from '../campaigns.ts'
 import { type Bench, type Figure, type Options, measureRounds } from '../measurements.ts'
@@ -20,12 +21,22 @@ export const campaigning: Bench = {
     }),
 }
 
+/** Workers that are started with it sign all emails. */
+const signing = {
+  DKIM_DOMAIN: 'example.com',
+  DKIM_SELECTOR: 'bench',
+  DKIM_PRIVATE_KEY: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+  }),
+}
+
 async function compareSpeed(installation: Installation, sender: Sender, options: Options & { sinkPort: number }) {
   const count = options.quick ? 500 : 20_000
   const listId = await createList(installation, sender, { name: 'reader', count })
 
-  async function sendBare(): Promise<number> {
-    const parameters = [String(options.sinkPort), String(count)]
+  const sendBare = (kind: 'prebuilt' | 'composed' | 'signed') => async (): Promise<number> => {
+    const parameters = [String(options.sinkPort), String(count), kind]
     const child = installation.processes.fork('bare-mailer.ts', { parameters })
     const { tookMs } = await receiveMessage<{ tookMs: number }>(child)
     return (count / tookMs) * 1000
@@ -41,15 +52,42 @@ async function compareSpeed(installation: Installation, sender: Sender, options:
     return perSecond
   }
 
-  const rates = await measureRounds(options, { one: sendWith(1), two: sendWith(2), bare: sendBare }, { warmUp: false })
+  async function sendSigned(): Promise<number> {
+    Object.assign(installation.environment, signing)
+    const rate = await sendWith(1)()
+    for (const name of Object.keys(signing)) delete installation.environment[name]
+    return rate
+  }
+
+  const sides = {
+    one: sendWith(1),
+    two: sendWith(2),
+    composed: sendBare('composed'),
+    prebuilt: sendBare('prebuilt'),
+    signed: sendSigned,
+    'composed and signed': sendBare('signed'),
+  }
+  const rates = await measureRounds(options, sides, { warmUp: false })
   const name = `campaign of ${Math.round(newsletter.length / 1000)} KB to ${count.toLocaleString('en')}`
   return [
     {
       name,
       unit: 'mails/s',
       values: rates.one,
-      baseline: { name: 'bare nodemailer pool', values: rates.bare },
-      target: { atLeast: 0.6 },
+      baseline: { name: 'nodemailer pool that composes the same mail', values: rates.composed },
+      target: { atLeast: 0.8 },
+    },
+    {
+      name,
+      unit: 'mails/s',
+      values: rates.one,
+      baseline: { name: 'nodemailer pool, prebuilt messages', values: rates.prebuilt },
+    },
+    {
+      name: `${name}, signed with DKIM`,
+      unit: 'mails/s',
+      values: rates.signed,
+      baseline: { name: 'nodemailer pool that composes and signs the same mail', values: rates['composed and signed'] },
     },
     {
       name: `${name}, two workers`,
