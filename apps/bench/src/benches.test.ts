@@ -8,3 +8,7 @@ test('docs/bench.md lists exactly the existing benches', () => {
   const rows = [...document.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name)
   expect(new Set(rows)).toEqual(new Set(Object.keys({ ...benches, ...optionalBenches })))
 })
+
+test('the whole bench, and so its chart, compares with Parse Server', () => {
+  expect(Object.keys(benches)).toContain('peers')
+})

@@ -58,11 +58,11 @@ export const benches: Record<string, Bench> = {
   'cold-start': coldStart,
   soak,
   kill: killing,
+  peers,
 }
 
 /** Benches that download or need other software. They run only if they are named on the command line. */
 export const optionalBenches: Record<string, Bench> = {
-  peers,
   'graphile-worker': graphileWorker,
   'pg-boss': pgBoss,
   'postgres-15': postgres15,

@@ -68,7 +68,7 @@ export const peers: Bench = {
             unit: 'requests/s',
             values: writes.ours,
             baseline: { name, values: writes.theirs },
-            target: { atLeast: 1.7 },
+            target: { atLeast: 1.5 },
           },
           {
             name: `GET /contacts?limit=50 of ${people.toLocaleString('en')}`,
@@ -82,7 +82,7 @@ export const peers: Bench = {
             unit: 'deliveries/s',
             values: deliveries.ours,
             baseline: { name, values: deliveries.theirs },
-            target: { atLeast: 1.3 },
+            target: { atLeast: 1.2 },
             note: `processors in use: ${inUse('ours')} with Rapport, ${inUse('theirs')} with ${name}`,
           },
         ]
