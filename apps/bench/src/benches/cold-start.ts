@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { type Bench, measureRounds } from '../measurements.ts'
 import { withInstallation } from '../installation.ts'
 import { stopProcess } from '../processes.ts'
 
 export const coldStart: Bench = {
-  about: 'Time from the start of each process until it is ready; baseline: a bare Fastify with pg',
+  about: 'Time from the start of each process until it is ready, and of the CLI; baseline: a bare Fastify with pg',
   measure: (options) =>
     withInstallation(async (installation) => {
       await installation.startRedis()
@@ -26,6 +29,7 @@ export const coldStart: Bench = {
             return { child }
           }),
         bare: () => measureStart(installation.startBare),
+        version: readVersionCpuSeconds,
       })
       const baseline = { name: 'bare Fastify with pg', values: times.bare }
       return [
@@ -44,6 +48,20 @@ export const coldStart: Bench = {
           baseline,
           target: { atMost: 2 },
         },
+        {
+          name: '`rapport --version`, processor time',
+          unit: 's',
+          values: times.version,
+          target: { atMost: 0.5 },
+        },
       ]
     }),
+}
+
+/** The shell knows the processor time of its children: `0m0.30s 0m0.05s`, user and system, in the second line of `times`. */
+async function readVersionCpuSeconds(): Promise<number> {
+  const program = resolve(import.meta.dirname, '../../../../bin/rapport')
+  const { stdout } = await promisify(execFile)('sh', ['-c', '"$0" --version > /dev/null && times', program])
+  const [, ofChildren = ''] = stdout.split('\n')
+  return [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)].reduce((sum, [, min, s]) => sum + Number(min) * 60 + Number(s), 0)
 }

@@ -45,7 +45,7 @@ export const creating: Bench = {
           unit,
           values: rates.ours,
           baseline: { name: 'bare INSERT', values: rates.bare },
-          target: { atLeast: 0.5 },
+          target: { atLeast: 0.6 },
         },
         {
           name: 'POST /contacts, a webhook listening, worker idle',

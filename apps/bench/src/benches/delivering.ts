@@ -45,7 +45,7 @@ export const delivering: Bench = {
         workspaces: await createWorkspacesWithWebhooks(installation, tlsReceiver, size),
       }
       const drained = [
-        ...(await compareDrain(setup, 'webhooks, a backlog drained', { atLeast: 0.6 })),
+        ...(await compareDrain(setup, 'webhooks, a backlog drained', { atLeast: 0.5 })),
         ...(await compareDrain({ ...setup, ...overTls }, 'webhooks over TLS, a backlog drained')),
         await compareFour(setup),
         await measureSlow(setup),
