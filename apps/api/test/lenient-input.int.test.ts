@@ -61,6 +61,29 @@ test('null for an optional field of a POST is as if the field were left out', as
   expect(tried.length).toBeGreaterThan(40)
 })
 
+test('null as a condition of a filter is an error, and nothing is stored', async () => {
+  const count = async () => {
+    const [segments, webhooks] = await Promise.all(
+      ['/segments', '/webhooks'].map((path) => api.call<{ data: Json[] }>('GET', path, { key: workspace.key })),
+    )
+    return [segments?.body.data.length, webhooks?.body.data.length]
+  }
+  const before = await count()
+  const hook = { url: 'https://hooks.example/x', eventTypes: ['contact.updated'] }
+  for (const [path, body, at] of [
+    ['/segments', { name: 'Null', filter: { company: { domain: null } } }, 'filter.company.domain'],
+    ['/segments', { name: 'Null', filter: { company: { nmae: null } } }, 'filter.company.nmae'],
+    ['/segments/preview', { filter: { company: { domain: null } } }, 'filter.company.domain'],
+    ['/webhooks', { ...hook, filter: { changed: ['email'], source: null } }, 'filter.source'],
+  ] as const) {
+    const response = await api.call('POST', path, { key: workspace.key, body })
+    expect([path, response.status, response.body['issues']]).toMatchObject([path, 400, [{ path: at }]])
+  }
+  const args = { filter: { company: { domain: null } } }
+  expect((await callTool(api, workspace.key, { name: 'preview_segment', args })).isError).toBe(true)
+  expect(await count()).toEqual(before)
+})
+
 test('null in a PATCH clears what is nullable, and is an error otherwise', async () => {
   const { id } = await api.create('/contacts', workspace.key, {
     email: freshEmail(),

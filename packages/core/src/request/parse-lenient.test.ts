@@ -42,3 +42,15 @@ test('null elsewhere is an error: a body, an entry of an array, an unknown field
   expect(parse({ email: 'a', unknown: null }).success).toBe(false)
   expect(parse({ email: 'a', '': null }).success).toBe(false)
 })
+
+test('null is an error under a name that the schema leaves open', () => {
+  const Open = z
+    .object({ id: z.string().optional() })
+    .catchall(z.union([z.string(), Item], 'must be a text or an item'))
+  const open = (either: object) =>
+    parseLenient(z.strictObject({ either: z.union([Open, z.array(z.string())]) }), { either })
+  expect(open({ id: null, domain: null }).error?.issues).toMatchObject([{ code: 'invalid_union', path: ['either'] }])
+  expect(open({ id: null, domain: 'x', item: { name: 'x', note: null } }).data).toEqual({
+    either: { domain: 'x', item: { name: 'x' } },
+  })
+})

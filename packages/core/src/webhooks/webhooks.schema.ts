@@ -39,16 +39,19 @@ const FilterValue = z.union(
 )
 
 const FieldCondition = z
-  .union([
-    z.strictObject({ eq: FilterValue.describe('The value of the field. `null` for none.') }),
-    z.strictObject({
-      in: z
-        .array(FilterValue)
-        .min(1, 'must have at least one value')
-        .max(100, 'must have at most 100 values')
-        .describe('The values that the field may have.'),
-    }),
-  ])
+  .union(
+    [
+      z.strictObject({ eq: FilterValue.describe('The value of the field. `null` for none.') }),
+      z.strictObject({
+        in: z
+          .array(FilterValue)
+          .min(1, 'must have at least one value')
+          .max(100, 'must have at most 100 values')
+          .describe('The values that the field may have.'),
+      }),
+    ],
+    'must be an object with eq or in',
+  )
   .describe('The values that a field of `data` may have, compared exactly.')
 
 const WebhookFilter = z
