@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
+import { createIgnoredCheck } from './consent-columns.ts'
 import { findNdjsonStart, readHeader as readHeaderWith } from './import-header.ts'
 import { createColumnMatcher } from './match-columns.ts'
 
@@ -142,6 +143,7 @@ test.each([
   ['a stray quotation mark', 'email,"na"me\n', 'The header cannot be read: Row has a quotation mark inside a cell'],
   ['an unclosed quote', `email,"${'x'.repeat(70_000)}`, /The header (cannot be read|is larger than 64 KiB)/],
   ['more than 64 KiB', `email,${'x'.repeat(70_000)}\n`, 'The header is larger than 64 KiB'],
+  ['60,001 columns', `email${','.repeat(60_000)}\na\n`, 'The header has 60001 columns, but a file may have 2000'],
 ])('rejects a header with %s', async (_name, content, message) => {
   await expect(readHeader(Buffer.from(content as string), fields)).rejects.toThrow(message)
 })
@@ -149,4 +151,17 @@ test.each([
 test('NDJSON begins after the byte order mark and must not be empty', () => {
   expect(findNdjsonStart(Buffer.from('\ufeff{"email":1}'))).toEqual({ position: 3, line: 1 })
   expect(() => findNdjsonStart(Buffer.from(' \n\r\n'))).toThrow('The file is empty')
+})
+
+test('a row costs no more than its cells, however many columns are left out', () => {
+  const ignored = Array.from({ length: 2_000 }, (_, position) => ({ position, name: `c${position}` }))
+  const check = createIgnoredCheck({ delimiter: ',', columns: ignored.map(() => null), ignored })
+  const normalize = vi.spyOn(String.prototype, 'normalize')
+  try {
+    check?.({ line: 2, content: ['a', 'b'] })
+    expect(normalize).toHaveBeenCalledTimes(2)
+  } finally {
+    normalize.mockRestore()
+  }
+  expect(() => check?.({ line: 3, content: ['a', 'unsubscribed'] })).toThrow('"c1" says who wants emails')
 })

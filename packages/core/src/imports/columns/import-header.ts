@@ -15,6 +15,8 @@ export interface ColumnMatcher {
 }
 
 const maxHeaderBytes = 65_536
+/** A column costs time in each row, also in one of two bytes. Systems with the most properties export about 1,000. */
+const maxColumns = 2_000
 
 /** Returns where the rows of an NDJSON file begin. Throws `validation_error` if the file is empty or no text. */
 export function findNdjsonStart(head: Buffer): FileLocation {
@@ -65,7 +67,10 @@ async function readFirstRow(
   if (window.location.position > maxHeaderBytes)
     throw new AppError('validation_error', 'The header is larger than 64 KiB')
   if ('error' in header) throw new AppError('validation_error', `The header cannot be read: ${header.error}`)
-  return { delimiter, names: header.content, end: window.location }
+  const names = header.content
+  if (names.length > maxColumns)
+    throw new AppError('validation_error', `The header has ${names.length} columns, but a file may have ${maxColumns}`)
+  return { delimiter, names, end: window.location }
 }
 
 /** Reads the line `sep=;`, which Excel writes and reads before the header. */

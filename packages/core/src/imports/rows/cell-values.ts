@@ -37,7 +37,7 @@ export function createCellReader(reading: CellReading): (content: unknown) => Ro
     for (const { column, index } of statuses) {
       // What was said stays as it is: a date in a column that was too narrow is an opt-out, too.
       const cell = cells[index] ?? ''
-      if (isStatusColumn(column)) said[column] = [...((said[column] as string[] | undefined) ?? []), cell]
+      if (isStatusColumn(column)) ((said[column] ??= []) as string[]).push(cell)
       else if (cell.trim() !== '') said[column] = cell
     }
     const given = Object.fromEntries(

@@ -271,3 +271,10 @@ function toText(row: ImportRow): string {
 function customJson(values: string): string {
   return `{"email":"ada@example.com","customFieldValues":${values}}`
 }
+
+test('equal answers of many columns are read once', () => {
+  const columns = ['email', ...Array.from({ length: 1_000 }, () => 'status')]
+  const row = contactReader({ layout: { delimiter: ',', columns }, fields })
+  const cells = [mail, ...columns.slice(2).map(() => 'subscribed'), 'unsubscribed']
+  expect(row({ line: 2, content: cells })).toMatchObject({ status: { statuses: ['CONFIRMED', 'UNSUBSCRIBED'] } })
+})

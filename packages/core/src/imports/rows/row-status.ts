@@ -93,12 +93,12 @@ export function parseStatus(given: Values, ofEveryRow: readonly FileStatus[]): R
   }
 }
 
-/** Several columns of one kind have their values in an array. */
+/** Several columns of one kind have their values in an array. Equal ones are read once. */
 function readStatuses(given: Values, issues: Issue[]): FileStatus[] {
   return statusColumns.flatMap((column) => {
     const value = given[column]
     if (value === undefined) return []
-    return (Array.isArray(value) ? value : [value]).flatMap((one: unknown) => {
+    return [...new Set<unknown>(Array.isArray(value) ? value : [value])].flatMap((one) => {
       const text = typeof one === 'boolean' || typeof one === 'number' ? String(one) : (one ?? '')
       const status = typeof text === 'string' ? readStatus(column, text) : undefined
       if (!status)
