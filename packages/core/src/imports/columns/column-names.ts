@@ -20,8 +20,8 @@ interface Rules extends GivenColumns {
   targets: { names: readonly string[]; message: string }
   /** The column of a target; undefined for one that is none. */
   toColumn: (target: string, name: string) => string | undefined
-  /** The column that a name means which the caller does not map. */
-  find: (name: string, all: readonly string[]) => Column
+  /** Returns what finds the column that each of these names means, if the caller does not map it. */
+  createFinder: (names: readonly string[]) => (name: string) => Column
   isRepeatable: (column: string) => boolean
   listKnown: () => string
 }
@@ -34,23 +34,27 @@ export interface NameMatcher {
 }
 
 export function createNameMatcher(rules: Rules): NameMatcher {
-  const { find, isRepeatable, listKnown, unknownColumns } = rules
+  const { createFinder, isRepeatable, listKnown, unknownColumns } = rules
   const ignores = unknownColumns === 'ignore'
   const given = readGiven(rules)
-  const match = (name: string, all: readonly string[]): Column => {
-    const normalized = normalizeName(name)
-    if (given.has(normalized)) return given.get(normalized)
-    return normalized === '' ? '' : find(name, all)
+  const createMatcher = (names: readonly string[]) => {
+    const find = createFinder(names)
+    return (name: string): Column => {
+      const normalized = normalizeName(name)
+      if (given.has(normalized)) return given.get(normalized)
+      return normalized === '' ? '' : find(name)
+    }
   }
+  const matchAlone = createMatcher([])
   return {
     isGiven: (name) => given.has(normalizeName(name)),
     isKnown: (name) => {
-      const column = match(name, [])
+      const column = matchAlone(name)
       return column !== undefined && column !== ''
     },
     resolve(names) {
       requireHeaders([...given.keys()], names)
-      const columns = names.map((name) => match(name, names))
+      const columns = names.map(createMatcher(names))
       const unknown = names.filter((_name, index) => columns[index] === undefined)
       if (unknown.length > 0 && !ignores) throw unknownError(unknown, listKnown())
       const single = columns.filter((column) => column && !isRepeatable(column))

@@ -2,7 +2,8 @@ import { expect, test, vi } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import { createIgnoredCheck } from './consent-columns.ts'
 import { findNdjsonStart, readHeader as readHeaderWith } from './import-header.ts'
-import { createColumnMatcher } from './match-columns.ts'
+import { createColumnMatcher, findCustomField } from './match-columns.ts'
+import { createSuppressionColumnMatcher } from './match-suppression-columns.ts'
 
 const fields: CustomFields = new Map([
   ['plan', { label: 'Tariff', type: 'TEXT', options: [] }],
@@ -153,15 +154,37 @@ test('NDJSON begins after the byte order mark and must not be empty', () => {
   expect(() => findNdjsonStart(Buffer.from(' \n\r\n'))).toThrow('The file is empty')
 })
 
-test('a row costs no more than its cells, however many columns are left out', () => {
-  const ignored = Array.from({ length: 2_000 }, (_, position) => ({ position, name: `c${position}` }))
-  const check = createIgnoredCheck({ delimiter: ',', columns: ignored.map(() => null), ignored })
+/** How often a name or a text is normalized meanwhile. */
+function countNormalized(work: () => unknown): number {
   const normalize = vi.spyOn(String.prototype, 'normalize')
   try {
-    check?.({ line: 2, content: ['a', 'b'] })
-    expect(normalize).toHaveBeenCalledTimes(2)
+    work()
+    return normalize.mock.calls.length
   } finally {
     normalize.mockRestore()
   }
+}
+
+test('a row costs no more than its cells, however many columns are left out', () => {
+  const ignored = Array.from({ length: 2_000 }, (_, position) => ({ position, name: `c${position}` }))
+  const check = createIgnoredCheck({ delimiter: ',', columns: ignored.map(() => null), ignored })
+  expect(countNormalized(() => check?.({ line: 2, content: ['a', 'b'] }))).toBe(2)
   expect(() => check?.({ line: 3, content: ['a', 'unsubscribed'] })).toThrow('"c1" says who wants emails')
+})
+
+test('matching columns of suppressions takes linear work, also of unknown ones', () => {
+  const names = (count: number) => ['email', ...Array.from({ length: count }, (_, index) => `column ${index}`)]
+  const matcher = createSuppressionColumnMatcher({ unknownColumns: 'ignore' })
+  const [few, many] = [100, 1_000].map((count) => countNormalized(() => matcher.match(names(count)))) as [
+    number,
+    number,
+  ]
+  expect(many).toBeLessThan(few * 11)
+})
+
+test('the definitions of custom fields are normalized once, not for each name', () => {
+  const many = new Map([...Array(500).keys()].map((n) => [`key${n}`, { label: `L ${n}`, type: 'TEXT', options: [] }]))
+  const first = countNormalized(() => findCustomField('Key_7', many as CustomFields))
+  expect(first).toBeLessThan(2_000)
+  expect(countNormalized(() => findCustomField('Key_8', many as CustomFields))).toBe(1)
 })

@@ -64,7 +64,7 @@ export function createColumnMatcher({ fields, source, ...given }: ColumnOptions)
       if (target === 'status') return toStatusColumn(name)
       return properties.includes(target) ? target : findCustomColumn(target, fields)
     },
-    find(name) {
+    createFinder: () => (name) => {
       const normalized = normalizeName(name)
       const known = ofSource.get(normalized)
       if (known === null) return findCustomColumn(name, fields) ?? null
@@ -126,9 +126,28 @@ function findCustomColumn(text: string, fields: CustomFields): string | undefine
 /** Finds a field by its exact key, else by a similar key, else by a similar label, if only one field matches. */
 export function findCustomField(name: string, fields: CustomFields): string | undefined {
   if (fields.has(name)) return name
+  const { byKey, byLabel } = namesOf(fields)
   const normalized = normalizeName(name)
-  const byKey = [...fields.keys()].filter((key) => normalizeName(key) === normalized)
-  const byLabel = [...fields].filter(([, field]) => normalizeName(field.label) === normalized).map(([key]) => key)
-  const found = byKey.length > 0 ? byKey : byLabel
-  return found.length === 1 ? found[0] : undefined
+  return byKey.has(normalized) ? byKey.get(normalized) : byLabel.get(normalized)
+}
+
+/** The keys of fields by similar names; undefined for a name of several fields. */
+type KeysByName = ReadonlyMap<string, string | undefined>
+const namesOfFields = new WeakMap<CustomFields, { byKey: KeysByName; byLabel: KeysByName }>()
+
+/** Of each definition once: a row may have many names. */
+function namesOf(fields: CustomFields) {
+  const known = namesOfFields.get(fields)
+  if (known) return known
+  const [byKey, byLabel] = [new Map<string, string | undefined>(), new Map<string, string | undefined>()]
+  const add = (keys: Map<string, string | undefined>, name: string, key: string) => {
+    const normalized = normalizeName(name)
+    keys.set(normalized, keys.has(normalized) ? undefined : key)
+  }
+  for (const [key, { label }] of fields) {
+    add(byKey, key, key)
+    add(byLabel, label, key)
+  }
+  namesOfFields.set(fields, { byKey, byLabel })
+  return { byKey, byLabel }
 }

@@ -43,17 +43,22 @@ const exports = [
   { by: 'subscribed usergroup', leftOut: 'id firstname lastname notes source usergroup userid mailinglists' }, // Loops
 ].map(({ by, leftOut, status = '' }) => ({ by: toWords(by), leftOut: toWords(leftOut), status }))
 
-/** The column of a name beside others; null for one that its export has and that says nothing, undefined for an unknown one. */
-export function matchSuppressionColumn(name: string, all: readonly string[]): string | null | undefined {
-  const own = toLetters(name)
-  const column = columnsByName.get(own)
-  if (column !== undefined) return column
-  const consent = findConsentColumn(name)
-  if (consent !== undefined) return consent === 'unsubscribedAt' ? 'saidAt' : consent
-  const given = new Set(all.map(toLetters))
+/**
+ * Returns what finds the column of each of these names: null for one that their export has and that says nothing, undefined for
+ * an unknown one.
+ */
+export function createSuppressionFinder(names: readonly string[]): (name: string) => string | null | undefined {
+  const given = new Set(names.map(toLetters))
   const found = exports.filter(({ by }) => by.every((one) => given.has(one)))
-  if (found.some(({ status }) => status === own)) return 'status'
-  return found.some(({ leftOut }) => leftOut.includes(own)) ? null : undefined
+  return (name) => {
+    const own = toLetters(name)
+    const column = columnsByName.get(own)
+    if (column !== undefined) return column
+    const consent = findConsentColumn(name)
+    if (consent !== undefined) return consent === 'unsubscribedAt' ? 'saidAt' : consent
+    if (found.some(({ status }) => status === own)) return 'status'
+    return found.some(({ leftOut }) => leftOut.includes(own)) ? null : undefined
+  }
 }
 
 export function createSuppressionColumnMatcher(options: GivenColumns): ColumnMatcher {
@@ -62,7 +67,7 @@ export function createSuppressionColumnMatcher(options: GivenColumns): ColumnMat
     targets: { names: properties, message: `must be ${properties.join(', ')} or null` },
     toColumn: (target, name) =>
       target === 'reason' ? toStatusColumn(name) : properties.includes(target) ? target : undefined,
-    find: matchSuppressionColumn,
+    createFinder: createSuppressionFinder,
     // Several columns can tell the reason, and the first moment that a row has counts.
     isRepeatable: (column) => column === 'saidAt' || isStatusColumn(column),
     listKnown: () => known,

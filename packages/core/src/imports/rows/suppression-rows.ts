@@ -5,7 +5,7 @@ import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
 import type { Timestamp } from '../../kernel/validation.ts'
 import type { NewSuppression } from '../../suppressions/suppress.ts'
-import { matchSuppressionColumn } from '../columns/match-suppression-columns.ts'
+import { createSuppressionFinder } from '../columns/match-suppression-columns.ts'
 import type { FileRow } from '../file/csv-rows.ts'
 import { readAddresses } from '../words/keys.ts'
 import { isRefusal, isStatusColumn, readStatus } from '../words/status-columns.ts'
@@ -88,7 +88,8 @@ function readCells(cells: readonly string[], { columns }: Layout): Cells {
 function readObject(content: unknown): Cells | undefined {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined
   const names = Object.keys(content)
-  const columns = new Map(names.map((name) => [name, matchSuppressionColumn(name, names)]))
+  const find = createSuppressionFinder(names)
+  const columns = new Map(names.map((name) => [name, find(name)]))
   const unknown = names.filter((name) => columns.get(name) === undefined)
   return {
     values: Object.entries(content).flatMap(([name, value]) => toValue(columns.get(name), value)),
