@@ -68,7 +68,7 @@ function readContact({ layout, fields, decimalMarks }: CellReading, row: Contact
     if (isHidden(cell) && column !== '') warnings.push({ path: column, message: notShown })
     if (cell.trim() === '' || isBroken(cell)) continue
     if (column === '') return { issue: { message: `Column ${index + 1} has a value but no name in the header` } }
-    if (column === 'tags') tags.push(...splitTags(cell))
+    if (column === 'tags') for (const tag of splitTags(cell)) tags.push(tag)
     else if (column === 'listmonk.attributes') {
       const { values, unknown, warning } = parseAttributes(cell, fields)
       if (unknown !== undefined && !layout.ignoresUnknown) return { issue: { path: column, message: unknown } }

@@ -34,7 +34,7 @@ export function readContactInput(values: Values, fields: CustomFields): ReadCont
     if (contact && issues.length === 0) return { contact, company, warnings }
     const fatal = issues.find((issue) => isFatal(issue, left))
     if (fatal) return { issue: fatal }
-    warnings.push(...issues.map(asLeftOut))
+    for (const issue of issues) warnings.push(asLeftOut(issue))
     left = leaveOut(left, issues)
   }
 }

@@ -278,3 +278,13 @@ test('equal answers of many columns are read once', () => {
   const cells = [mail, ...columns.slice(2).map(() => 'subscribed'), 'unsubscribed']
   expect(row({ line: 2, content: cells })).toMatchObject({ status: { statuses: ['CONFIRMED', 'UNSUBSCRIBED'] } })
 })
+
+test('a cell of very many tags costs only the tags of its row', () => {
+  const row = contactReader({ layout: { delimiter: ',', columns: ['email', 'tags'] }, fields })
+  const tags = Array.from({ length: 200_000 }, (_, index) => index.toString(36)).join(';')
+  expect(row({ line: 2, content: [mail, tags] })).toEqual({
+    line: 2,
+    contact: bare,
+    warnings: [{ line: 2, column: 'tags', message: 'must have at most 100 tags; left out' }],
+  })
+})
