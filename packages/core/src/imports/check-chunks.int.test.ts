@@ -82,9 +82,16 @@ test('an opt-out counts in a row with more cells than the header', async () => {
   expect(done).toMatchObject({ created: 1, confirmed: 0, optedOut: 1, failed: 1 })
 })
 
-test('a column that is unclear is an error before a contact is written', async () => {
+test.each([
+  ['0,5', '0.5'],
+  ['="7"', '="1,234"'],
+])('a column of %s and %s is an error before a contact is written', async (one, other) => {
   await defineSeats()
-  const { id } = await queueTestImport(ctx, 'email;seats\nada@example.com;0,5\ngrace@example.com;0.5\n')
+  const quote = (cell: string) => `"${cell.replaceAll('"', '""')}"`
+  const { id } = await queueTestImport(
+    ctx,
+    `email;seats\nada@example.com;${quote(one)}\ngrace@example.com;${quote(other)}\n`,
+  )
   const claimed = await claimTestImport(ctx, id)
   const run = async () => {
     for await (const step of importSteps(ctx, claimed)) await step()

@@ -15,6 +15,7 @@ import { limitTo, readChunks, type Span } from './read-chunks.ts'
 import { personReader, type PersonRow } from './rows/person-rows.ts'
 import { isSaid } from './rows/row-status.ts'
 import type { RowError } from './rows/row-values.ts'
+import { readCell } from './words/cells.ts'
 import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './words/number-format.ts'
 import { isOptOut } from './words/statuses.ts'
 import { type OptOutRow, recordOptOuts } from './writing/record-opt-outs.ts'
@@ -76,7 +77,7 @@ async function* readChecks(
     for (const row of rows) {
       checkIgnored?.(row)
       if (!layout || numbers.length === 0 || 'error' in row) continue
-      const cells = row.content as string[]
+      const cells = (row.content as string[]).map(readCell)
       findDecimalMarks(findings, { delimiter: layout.delimiter, columns: numbers }, { line: row.line, cells })
     }
     yield { ...span, optOuts: hasStatuses ? rows.flatMap((row) => toOptOut(readPerson(row))) : [] }

@@ -5,6 +5,7 @@
 import type { Layout } from '../../db/schema/imports.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { FileRow } from '../file/csv-rows.ts'
+import { readCell } from '../words/cells.ts'
 import { keysByWord, toLetters, toPrintable, toWords } from '../words/names.ts'
 import type { YesNoColumn } from '../words/status-columns.ts'
 import { speaksOfConsent } from '../words/statuses.ts'
@@ -104,7 +105,7 @@ export function createIgnoredCheck(layout: Layout | null): ((row: FileRow<unknow
     // In the order of the columns: a short row costs no more than its cells.
     for (const { position, name } of ignored) {
       if (position >= cells.length) return
-      if (speaksOfConsent(cells[position] ?? '')) throw consentLeftOut(name, { line: row.line })
+      if (speaksOfConsent(readCell(cells[position] ?? ''))) throw consentLeftOut(name, { line: row.line })
     }
   }
 }

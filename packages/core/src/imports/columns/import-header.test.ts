@@ -170,6 +170,7 @@ test('a row costs no more than its cells, however many columns are left out', ()
   const check = createIgnoredCheck({ delimiter: ',', columns: ignored.map(() => null), ignored })
   expect(countNormalized(() => check?.({ line: 2, content: ['a', 'b'] }))).toBe(2)
   expect(() => check?.({ line: 3, content: ['a', 'unsubscribed'] })).toThrow('"c1" says who wants emails')
+  expect(() => check?.({ line: 3, content: ['="blocklisted"'] })).toThrow('"c0" says who wants emails')
 })
 
 test('matching columns of suppressions takes linear work, also of unknown ones', () => {

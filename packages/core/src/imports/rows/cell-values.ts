@@ -1,9 +1,9 @@
 /** The values of a row of CSV: its cells, as programs write values into them. */
 import { parse } from 'csv-parse/sync'
-import { unescapeFormulas } from '../../contacts/export/escape-formulas.ts'
 import { type CustomFields, parseCustomValue } from '../../custom-fields/custom-fields.ts'
 import type { Layout } from '../../db/schema/imports.ts'
 import { customPrefix, findCustomField, keyProperties } from '../columns/match-columns.ts'
+import { readCell } from '../words/cells.ts'
 import { isZeroDate, parseMoment } from '../words/file-moment.ts'
 import { unwrapAddress } from '../words/keys.ts'
 import { toPrintable } from '../words/names.ts'
@@ -26,7 +26,7 @@ export function createCellReader(reading: CellReading): (content: unknown) => Ro
   const statuses = named.filter(({ column }) => isSaid(column))
   const others = named.filter((one) => !keys.includes(one) && !statuses.includes(one))
   return (content) => {
-    const cells = (content as string[]).map((cell) => unescapeFormulas(unwrapText(cell)))
+    const cells = (content as string[]).map(readCell)
     const said: Values = {}
     const warnings: RowIssue[] = []
     for (const { column, index } of keys) {
@@ -91,12 +91,6 @@ function readContact({ layout, fields, decimalMarks }: CellReading, row: Contact
 /** Undefined for a key that is missing: as a text such as `NULL` it would be one of several people. */
 export const readKey = (column: string, cell: string) =>
   isMissing(cell) ? undefined : column === 'email' ? unwrapAddress(cell) : cell.trim()
-
-/** Programs write `="0049"` so that a spreadsheet keeps the zeros of a text. */
-function unwrapText(cell: string): string {
-  const text = cell.includes('="') ? /^\s*="(.*)"\s*$/s.exec(cell)?.[1] : undefined
-  return text === undefined ? cell : text.replaceAll('""', '"')
-}
 
 /** Splits tags at semicolons, commas or line breaks. A quoted tag may contain them, as in an export. */
 function splitTags(cell: string): string[] {
