@@ -4,7 +4,7 @@ import { type CustomFields, parseCustomValue } from '../../custom-fields/custom-
 import type { Layout } from '../../db/schema/imports.ts'
 import { customPrefix, findCustomField, keyProperties } from '../columns/match-columns.ts'
 import { readCell } from '../words/cells.ts'
-import { isZeroDate, parseMoment } from '../words/file-moment.ts'
+import { isZeroDate, parseDate } from '../words/file-moment.ts'
 import { unwrapAddress } from '../words/keys.ts'
 import { toPrintable } from '../words/names.ts'
 import { type DecimalMark, normalizeNumber } from '../words/number-format.ts'
@@ -82,7 +82,7 @@ function readContact({ layout, fields, decimalMarks }: CellReading, row: Contact
       else if (type === 'BOOLEAN') custom[key] = readYesNo(cell) ?? cell
       // A date of zeros is none.
       else if (type !== 'DATE') custom[key] = parseCustomValue(fields, key, type === 'TEXT' ? cell : cell.trim())
-      else if (!isZeroDate(cell)) custom[key] = parseMoment(cell)?.toISOString().slice(0, 10) ?? cell
+      else if (!isZeroDate(cell)) custom[key] = parseDate(cell) ?? cell
     } else values[column] = cell
   }
   return { values: { ...values, ...(tags.length > 0 && { tags }), customFieldValues: custom }, warnings }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isZeroDate, parseMoment } from './file-moment.ts'
+import { isZeroDate, parseDate, parseMoment } from './file-moment.ts'
 
 test.each([
   ['2026-11-21T06:35:49.123Z', '2026-11-21T06:35:49.123Z'],
@@ -59,3 +59,12 @@ test.each([...unclear, '', 'yesterday', '2023-02-30', '2023-01-05 24:00', '0099-
     expect(parseMoment(text)).toBeUndefined()
   },
 )
+
+test.each([
+  ['1990-05-12T00:00:00+02:00', '1990-05-12'],
+  ['12/31/1990 11:30 PM -0500', '1990-12-31'],
+  ['1460980274', '2016-04-18'],
+  ['1990-05-12 25:00', undefined],
+])('the day of %s is the one that is written', (text, day) => {
+  expect(parseDate(text)).toBe(day)
+})

@@ -70,16 +70,26 @@ const zero =
 export const isZeroDate = (text: string) => zero.test(text)
 
 /** Returns undefined if the text is no moment, or can be read in two ways. */
-export function parseMoment(text: string): Date | undefined {
+export const parseMoment = (text: string): Date | undefined => read(text)?.moment
+
+/** The day of a moment as it is written, such as `1990-05-12`, whatever its time zone. */
+export const parseDate = (text: string): string | undefined => read(text)?.day.toISOString().slice(0, 10)
+
+function read(text: string): { moment: Date; day: Date } | undefined {
   const trimmed = text.trim().replaceAll(/[\s\u202f\u00a0]+/g, ' ')
   // No moment is written without a digit, and most values are none.
   if (!/\d/.test(trimmed)) return undefined
   const { seconds, milliseconds } = epoch.exec(trimmed)?.groups ?? {}
-  if (seconds ?? milliseconds) return new Date(Number(milliseconds ?? Number(seconds) * 1_000))
+  if (seconds ?? milliseconds) {
+    const moment = new Date(Number(milliseconds ?? Number(seconds) * 1_000))
+    return { moment, day: moment }
+  }
   for (const pattern of dates) {
     const groups = pattern.exec(trimmed)?.groups
     const date = groups && readDate(groups)
-    if (groups && date !== undefined) return addTime(date, groups['time'] ?? groups['clock'])
+    if (!groups || date === undefined) continue
+    const moment = addTime(date, groups['time'] ?? groups['clock'])
+    return moment && { moment, day: new Date(date) }
   }
   return undefined
 }
