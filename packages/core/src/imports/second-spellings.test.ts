@@ -283,6 +283,8 @@ test.each([
   ['nil', {}],
   ['"{}"', {}],
   ['"{\\"city\\": \\"Bern\\"}"', { city: 'Bern' }],
+  ['{"city": 123456789012345678}', { city: '123456789012345678' }],
+  ['{"city": [12345678901234567890, 0.5]}', { city: '["12345678901234567890",0.5]' }],
 ])('12: listmonk attributes %s', async (cell, values) => {
   const file = toFile(['uuid', 'email', 'name', 'attribs', 'status'], ['1', 'a@example.com', 'Ada', cell, 'enabled'])
   expect(await readContact(file, { source: 'listmonk' })).toMatchObject({ customFieldValues: values, warnings: 0 })

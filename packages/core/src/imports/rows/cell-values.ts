@@ -2,6 +2,7 @@
 import { parse } from 'csv-parse/sync'
 import { type CustomFields, parseCustomValue } from '../../custom-fields/custom-fields.ts'
 import type { Layout } from '../../db/schema/imports.ts'
+import { isExactNumber } from '../../kernel/values/exact-number.ts'
 import { customPrefix, findCustomField, keyProperties } from '../columns/match-columns.ts'
 import { readCell } from '../words/cells.ts'
 import { isZeroDate, parseDate } from '../words/file-moment.ts'
@@ -152,9 +153,13 @@ function parseObject(cell: string): Values | undefined {
   return typeof parsed === 'object' && !Array.isArray(parsed) ? { ...parsed } : undefined
 }
 
+/** A number that becomes another one stays a text: a field of texts keeps its digits. */
+const keepDigits = (_key: string, value: unknown, context?: { source?: string }) =>
+  typeof value === 'number' && !isExactNumber(value) ? (context?.source ?? value) : value
+
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, keepDigits)
   } catch {
     return undefined
   }
