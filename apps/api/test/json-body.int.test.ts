@@ -77,6 +77,14 @@ test.each([
   await expectEverywhere([400, new RegExp(`: ${path}: unknown field$`)], raw)
 })
 
+test.each([
+  ['{"a":1,"\\u0061":2}', 'a'],
+  ['{"filter":{"tags":{"has":"vip","has":"pro"}}}', 'filter.tags.has'],
+  ['{"a":[{},{"b":1,"b":1}]}', 'a.1.b'],
+])('every route rejects a key that stands twice in %s and names it', async (raw, path) => {
+  await expectEverywhere([400, new RegExp(`: ${path}: must be sent only once$`)], raw)
+})
+
 test('every route rejects text that cannot be stored unchanged, and names the field', async () => {
   for (const [text, problem] of [
     ['\\u0000', 'must not contain control characters'],

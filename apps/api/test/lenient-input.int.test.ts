@@ -170,7 +170,12 @@ test('a tool takes arguments as clients and models write them', async () => {
   for (const given of [{}, { arguments: null }, { arguments: '' }, { arguments: '{}' }, { arguments: '{"limit":"2"}' }])
     expect([given, await call('list_lists', given)]).toMatchObject([given, succeeded])
   expect(await call('search_contacts', { arguments: { limit: '1', tags: '', search: '' } })).toMatchObject(succeeded)
-  for (const given of [{ arguments: '[]' }, { arguments: 'x' }, { arguments: '{' }])
+  for (const given of [
+    { arguments: '[]' },
+    { arguments: 'x' },
+    { arguments: '{' },
+    { arguments: '{"limit":1,"limit":2}' },
+  ])
     expect([given, await call('list_lists', given)]).toMatchObject([given, { error: { code: -32_602 } }])
   expect(await call('list_lists', { arguments: { limit: '0' } })).toMatchObject({ result: { isError: true } })
 })

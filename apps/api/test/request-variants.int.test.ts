@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { createRecords, type Pool, withKnownIds } from './records.ts'
-import { type Call, freshAddress, type Json, type Operation, operationsOf, startTestApi } from './testing.ts'
+import { type Call, freshAddress, type Operation, operationsOf, startTestApi } from './testing.ts'
 
 const api = useForFile(() => startTestApi({ environment: { QUOTA_MAILS_PER_ADDRESS: '100' } }))
 const workspace = useForFile(() => api.signUp())
@@ -93,14 +93,6 @@ test('percent-encoded characters of a path mean the characters', async () => {
 
 test('a byte order mark before a body is ignored', async () => {
   await expectSame(withJson, (operation) => call(operation, { raw: `\uFEFF${bodyOf(operation)}` }))
-})
-
-test('of repeated keys in a body the last one wins', async () => {
-  const repeated = (body: string) => {
-    const [key = ''] = Object.keys(JSON.parse(body) as Json)
-    return body.replace('{', `{"${key}":[],`)
-  }
-  await expectSame(withJson, (operation) => call(operation, { raw: repeated(bodyOf(operation)) }))
 })
 
 test('HEAD returns the status and headers of GET, without a body', async () => {

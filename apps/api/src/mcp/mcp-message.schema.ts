@@ -1,4 +1,5 @@
 /** The messages of the protocol, as far as the API documents and validates them. The SDK validates the rest. */
+import { findRepeatedKey } from '@rapport/core/kernel/repeated-key.ts'
 import { z } from 'zod'
 import { ErrorBody } from '../http/error-handler.ts'
 
@@ -15,7 +16,8 @@ function readArguments(params: Record<string, unknown>): Record<string, unknown>
 
 function parseObject(text: string): unknown {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return findRepeatedKey(text, value) === undefined ? value : undefined
   } catch {
     return undefined
   }

@@ -119,7 +119,9 @@ describe('bad filters are errors that name the part', () => {
       headers: { 'content-type': 'application/json' },
     })
     expect(response.status).toBe(400)
-    expectError(await call('GET', '/contacts?filter=vip'), 400, 'filter: must be JSON')
+    expectError(await call('GET', '/contacts?filter=vip'), 400, 'filter: must be JSON with each key once')
+    const twice = encodeURIComponent('{"tags":{"has":"vip","has":"pro"}}')
+    expectError(await call('GET', `/contacts?filter=${twice}`), 400, 'filter: must be JSON with each key once')
     const unknown = await call('GET', '/contacts?segmentId=seg_01kag7m3v9e8fs2t4w6x8y0z1b')
     expectError(unknown, 400, 'Segment not found')
   })

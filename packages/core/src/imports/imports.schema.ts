@@ -1,6 +1,7 @@
 /** The shapes of imports in requests and responses. */
 import { z } from 'zod'
 import { fileStatuses, importKinds } from '../db/schema/imports.ts'
+import { findRepeatedKey } from '../kernel/repeated-key.ts'
 import { CreatedAt, QueryBoolean, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -115,7 +116,7 @@ const Columns = z
   .transform((text, check) => {
     try {
       const columns: unknown = JSON.parse(text)
-      if (isColumnMap(columns)) return columns
+      if (isColumnMap(columns) && findRepeatedKey(text, columns) === undefined) return columns
     } catch {
       // No JSON.
     }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { dealStatuses, subscriptionStatuses } from '../db/schema/index.ts'
 import { Id } from '../kernel/ids.ts'
+import { findRepeatedKey } from '../kernel/repeated-key.ts'
 import { isExactNumber } from '../kernel/values/exact-number.ts'
 import { normalizeMoment } from '../kernel/values/iso-moment.ts'
 import { MultiLine, normalizeText, SingleLine, TimestampInput, Verbatim } from '../kernel/validation.ts'
@@ -231,11 +232,13 @@ export const FilterParameter = z
   .string()
   .transform((text, check): unknown => {
     try {
-      return JSON.parse(text)
+      const filter: unknown = JSON.parse(text)
+      if (findRepeatedKey(text, filter) === undefined) return filter
     } catch {
-      check.addIssue({ code: 'custom', message: 'must be JSON' })
-      return z.NEVER
+      // No JSON.
     }
+    check.addIssue({ code: 'custom', message: 'must be JSON with each key once' })
+    return z.NEVER
   })
   .pipe(ContactFilter)
 

@@ -1,4 +1,5 @@
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
+import { findRepeatedKey } from '@rapport/core/kernel/repeated-key.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { requirePlainUtf8 } from './body-encoding.ts'
@@ -10,7 +11,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /**
  * Parses JSON bodies (RFC 8259). Rejects text that could not be stored unchanged (invalid UTF-8, lone surrogates, NUL),
- * bodies that could overflow the stack or pollute a prototype, and any other content type. An empty body becomes
+ * bodies that could overflow the stack or pollute a prototype, a key that stands twice, and any other content type. An empty body becomes
  * `undefined`; a route that requires a body rejects it.
  */
 export const jsonBody = fp(
@@ -29,13 +30,17 @@ export const jsonBody = fp(
 )
 
 function parseJson(raw: Buffer): unknown {
+  let text: string
   let value: unknown
   try {
-    value = JSON.parse(utf8.decode(raw))
+    text = utf8.decode(raw)
+    value = JSON.parse(text)
   } catch {
     throw new AppError('validation_error', 'The body is not valid JSON')
   }
   checkValue(value)
+  const twice = findRepeatedKey(text, value)
+  if (twice !== undefined) throw invalidField(twice, `${twice}: must be sent only once`)
   return value
 }
 

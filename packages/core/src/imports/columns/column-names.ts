@@ -71,16 +71,19 @@ export function createNameMatcher(rules: Rules): NameMatcher {
   }
 }
 
-/** Throws `validation_error` for a target that is none. */
+/** Throws `validation_error` for a target that is none, and for two spellings of a header with different targets. */
 function readGiven({ columns = {}, targets, toColumn }: Rules): ReadonlyMap<string, string | null> {
-  return new Map(
-    Object.entries(columns).map(([name, target]) => {
-      const column = target === null ? null : toColumn(target, name)
-      if (column === undefined)
-        throw invalidField(`columns.${name}`, withSuggestion(targets.message, target ?? '', targets.names))
-      return [normalizeName(name), column]
-    }),
-  )
+  const given = new Map<string, string | null>()
+  for (const [name, target] of Object.entries(columns)) {
+    const column = target === null ? null : toColumn(target, name)
+    if (column === undefined)
+      throw invalidField(`columns.${name}`, withSuggestion(targets.message, target ?? '', targets.names))
+    const normalized = normalizeName(name)
+    if (given.has(normalized) && given.get(normalized) !== column)
+      throw invalidField(`columns.${name}`, 'is another spelling of a header that has another target')
+    given.set(normalized, column)
+  }
+  return given
 }
 
 /** A header that `columns` names but the file does not have is a typing error, or the wrong file. */

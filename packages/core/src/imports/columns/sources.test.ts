@@ -138,3 +138,12 @@ test('unknown columns are left out on request, also columns without a name', () 
 
 const read = (name: SourceName, file: string, unknownColumns: 'error' | 'ignore' = 'error') =>
   readContactFile(file, { fields, source: sources[name], unknownColumns })
+
+test('two spellings of a header need the same target', () => {
+  const matcher = (columns: Record<string, string | null>) => createColumnMatcher({ fields: new Map(), columns })
+  expect(() => matcher({ 'Opt Out': 'status', opt_out: null })).toThrow('another spelling of a header')
+  expect(matcher({ 'Opt Out': 'status', opt_out: 'status' }).match(['email', 'Opt out']).columns).toEqual([
+    'email',
+    'status.optedOut',
+  ])
+})

@@ -1,5 +1,6 @@
 /** Reads NDJSON: one JSON value per line. */
 import { isUtf8 } from 'node:buffer'
+import { findRepeatedKey } from '../../kernel/repeated-key.ts'
 import { toPrintable } from '../words/names.ts'
 import { type ByteWindow, skipLine } from './byte-window.ts'
 import { type FileRow, maxRowBytes, type RowReader } from './csv-rows.ts'
@@ -59,35 +60,5 @@ function parseLine(bytes: Buffer, line: number): FileRow<unknown> | undefined {
   }
 }
 
-/** Begins the error of a row with two values for one property, of which `JSON.parse` keeps the last one. */
+/** Begins the error of a row with two values for one property. */
 export const keyTwice = 'Row has the key'
-
-/** Most texts have as many keys as the value that they were parsed to, which is quick to see. */
-function findRepeatedKey(text: string, value: unknown): string | undefined {
-  // Each key is followed by a colon, but strings can look like it.
-  const marks = text.match(/"\s*:/g)?.length ?? 0
-  return marks > countKeys(value) ? scanKeys(text) : undefined
-}
-
-function countKeys(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  const inside = Object.values(value).reduce((sum: number, one) => sum + countKeys(one), 0)
-  return Array.isArray(value) ? inside : inside + Object.keys(value).length
-}
-
-const tokens = /"(?:[^"\\]|\\.)*"(?<colon>\s*:)?|[{}]/gs
-
-function scanKeys(text: string): string | undefined {
-  const open: Set<string>[] = []
-  for (const [token, colon] of text.matchAll(tokens)) {
-    if (token === '{') open.push(new Set())
-    else if (token === '}') open.pop()
-    else if (colon !== undefined) {
-      const key = JSON.parse(token.slice(0, token.length - colon.length)) as string
-      const keys = open.at(-1)
-      if (keys?.has(key)) return key
-      keys?.add(key)
-    }
-  }
-  return undefined
-}
