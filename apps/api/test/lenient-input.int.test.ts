@@ -2,6 +2,7 @@
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { tools } from '../src/mcp/tools.ts'
+import { aTemplate } from './isolation-campaigns.ts'
 import { createParents, listings, pathOf } from './listings.ts'
 import { callTool } from './mcp.ts'
 import { createRecords, type Pool, withKnownIds } from './records.ts'
@@ -120,6 +121,20 @@ test('an empty tag is none', async () => {
   expect(await api.call('PATCH', path, { key: workspace.key, body: { tags: [''] } })).toMatchObject({
     body: { tags: [] },
   })
+})
+
+test('an empty sender name is that of the workspace', async () => {
+  const list = await api.create('/lists', workspace.key, { name: freshEmail() })
+  const campaign = { name: 'News', subject: 'News', listId: list['id'], text: 'x', fromName: '' }
+  const created = await api.create('/campaigns', workspace.key, campaign)
+  expect(created['fromName']).toBeNull()
+  expect(
+    (await api.create('/templates', workspace.key, { ...aTemplate, name: freshEmail(), fromName: ' ' }))['fromName'],
+  ).toBeNull()
+  const path = `/campaigns/${String(created['id'])}`
+  await api.call('PATCH', path, { key: workspace.key, body: { fromName: 'Ada' } })
+  expect((await api.call('PATCH', path, { key: workspace.key, body: { fromName: '' } })).status).toBe(204)
+  expect((await api.call('GET', path, { key: workspace.key })).body['fromName']).toBeNull()
 })
 
 test('an empty moment of a task is none', async () => {

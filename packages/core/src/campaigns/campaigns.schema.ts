@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   CreatedAt,
   Email,
+  emptyToNull,
   OptionalObject,
   SearchText,
   SingleLine,
@@ -109,7 +110,7 @@ const fields = {
     .nullable()
     .optional()
     .describe('The plain-text body, a Liquid template. `null` to derive it from `html`.'),
-  fromName: SingleLine(200).nullable().optional().describe('The sender name. `null` for that of the workspace.'),
+  fromName: emptyToNull(SingleLine(200)).optional().describe('The sender name. `null` for that of the workspace.'),
   fromEmail: Email.nullable().optional().describe(describeSender('that of the workspace')),
   replyTo: Email.nullable().optional().describe('The address for replies. `null` for the sender address.'),
   trackOpens: z

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { trackingLevels } from '../db/schema/index.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, Email, MultiLine, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, Email, emptyToNull, MultiLine, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { OptionalLocale } from '../kernel/values/locale.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
 import { describeSender } from '../domains/senders.ts'
@@ -70,10 +70,7 @@ export const WorkspaceChange = z
       .string()
       .refine((code) => currencies.has(code), 'must be an ISO 4217 code such as EUR')
       .describe('An ISO 4217 code such as `EUR`. Existing values are not converted.'),
-    fromName: SingleLine(200)
-      .nullable()
-      .transform((name) => name || null)
-      .describe('The sender name of newsletters. `null` or empty for none.'),
+    fromName: emptyToNull(SingleLine(200)).describe('The sender name of newsletters. `null` or empty for none.'),
     fromEmail: Email.nullable().describe(describeSender('the address that the operator configured')),
     postalAddress: MultiLine(2_000)
       .nullable()

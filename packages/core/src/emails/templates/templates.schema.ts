@@ -6,6 +6,7 @@ import { Id, RecordId } from '../../kernel/ids.ts'
 import {
   CreatedAt,
   Email,
+  emptyToNull,
   OptionalObject,
   SearchText,
   SingleLine,
@@ -92,7 +93,7 @@ const content = {
     .optional()
     .describe('The values that each email brings along in `data`: at most 50, and 32 KiB. Default: none.'),
   ground: Ground,
-  fromName: SingleLine(200).nullable().optional().describe('The sender name. `null` for that of the workspace.'),
+  fromName: emptyToNull(SingleLine(200)).optional().describe('The sender name. `null` for that of the workspace.'),
   fromEmail: Email.nullable().optional().describe(describeSender('that of the workspace')),
   replyTo: Email.nullable().optional().describe('The address for replies. `null` for the sender address.'),
 }
