@@ -62,6 +62,13 @@ test('--create-fields creates each with the type of its values', async () => {
   }
 })
 
+test('--create-fields reads the attributes of a copy of the table', async () => {
+  const { posts } = await run(header.replace('attributes', 'attribs') + row('ada', { shoe: 38 }), '--create-fields')
+  expect(posts.map(({ body }): unknown => JSON.parse(String(body)))).toEqual([
+    { key: 'shoe', label: 'shoe', type: 'NUMBER' },
+  ])
+})
+
 test('a file without other columns and attributes needs no custom fields', async () => {
   const { posts } = await run(header + row('ada', {}))
   expect(posts.map(({ url }) => url.split('?')[0])).toEqual(['/contacts/import'])

@@ -71,7 +71,7 @@ async function* readAttributes({ cli }: Session, file: ExportFile): AsyncGenerat
   let read = 0
   for await (const { cells } of readSourceCells('listmonk', file)) {
     cli.stopping.throwIfAborted()
-    yield* Object.entries(parseAttributes(cells.get('attributes') ?? ''))
+    yield* Object.entries(parseAttributes(cells.get('attributes') ?? cells.get('attribs') ?? ''))
     if (++read % 1_000 === 0) cli.terminal.showProgress(`Reading ${formatCount(read, 'row')} of the export`)
   }
 }
