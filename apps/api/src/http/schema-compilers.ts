@@ -6,6 +6,13 @@ import fp from 'fastify-plugin'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it was sent, without the defaults of its schema, which another release may change. */
+    sentBody: unknown
+  }
+}
+
 /** Rejects every parameter: the default of documented routes. */
 const noQuery = z.strictObject({})
 
@@ -17,6 +24,11 @@ export const schemaCompilers = fp(
     app.addHook('onRoute', ({ schema }) => {
       if (schema && !schema.hide) schema.querystring ??= noQuery
       if (schema?.body) recordFields.set(schema.body, fieldsOfRecord(schema))
+    })
+    app.decorateRequest('sentBody')
+    app.addHook('preValidation', (request, _reply, done) => {
+      request.sentBody = request.body
+      done()
     })
     app.setValidatorCompiler(compileValidator(recordFields))
     app.setSerializerCompiler(serializerCompiler)

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { hashText } from '@rapport/core/kernel/values/encode-text.ts'
 import { isKnownKey, type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { toErrorBody, withDocUrl } from '../error-handler.ts'
 import { type Handler, wrapHandler } from './wrap-handler.ts'
 
@@ -100,7 +102,21 @@ export function readIdempotencyKey(request: FastifyRequest): string | undefined 
   throw invalidField('Idempotency-Key', 'Idempotency-Key: must be 1 to 255 printable ASCII characters')
 }
 
-const hashBody = (request: FastifyRequest) => hashRequest(request, JSON.stringify(request.body, sortKeys) ?? '')
+export const hashBody = (request: FastifyRequest) =>
+  hashRequest(request, JSON.stringify(withoutDefaults(request), sortKeys) ?? '')
+
+/**
+ * What was sent, without the fields that could as well be left out. What was parsed has other fields in a release that adds one
+ * with a default.
+ */
+function withoutDefaults({ sentBody, routeOptions: { schema } }: FastifyRequest): unknown {
+  if (!(schema?.body instanceof z.ZodObject)) return sentBody
+  const { shape } = schema.body
+  const defaultOf = (name: string) => (shape[name] instanceof z.ZodDefault ? shape[name].def.defaultValue : undefined)
+  const isSaid = ([name, value]: [string, unknown]) =>
+    !isDeepStrictEqual(value ?? undefined, defaultOf(name) ?? undefined)
+  return Object.fromEntries(Object.entries(sentBody as object).filter(isSaid))
+}
 
 /** A replacer for `JSON.stringify`: the order of keys has no meaning, and some clients change it (RFC 8259, 4). */
 const sortKeys = (_key: string, value: unknown) =>
@@ -108,7 +124,7 @@ const sortKeys = (_key: string, value: unknown) =>
     ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     : value
 
-/** Hashes the parsed request: whitespace in the body and the order of keys and headers make no difference. */
+/** Hashes a request: whitespace in the body and the order of keys and headers make no difference. */
 export function hashRequest(request: FastifyRequest, body: string): string {
   const parts = [request.method, request.url, body]
   return hashText(parts.join('\n'))
