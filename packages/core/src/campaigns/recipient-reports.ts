@@ -2,6 +2,7 @@
 import { and, eq, inArray, isNotNull, or, sql } from 'drizzle-orm'
 import { findMergedIds } from '../contacts/contact-aliases.ts'
 import { campaignRecipients } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, nullable, text } from '../db/statements/sql-types.ts'
 import type { CampaignId, ContactId } from '../kernel/ids.ts'
@@ -72,7 +73,7 @@ export async function listMailedAt(ctx: Ctx, contactIds: readonly ContactId[]): 
     .where(
       and(
         eq(workspaceId, ctx.workspaceId),
-        inArray(contactId, [...currentIds.keys()]),
+        isAnyOf(contactId, [...currentIds.keys()]),
         or(
           inArray(campaignRecipients.status, ['SENDING', 'SENT']),
           and(eq(campaignRecipients.status, 'FAILED'), isNotNull(campaignRecipients.bounceClass)),
@@ -93,7 +94,7 @@ export async function findRecipientsByProviderIds(
   const rows = await ctx.db
     .select({ hash, campaignId, contactId })
     .from(campaignRecipients)
-    .where(and(eq(workspaceId, ctx.workspaceId), inArray(hash, [...hashes])))
+    .where(and(eq(workspaceId, ctx.workspaceId), isAnyOf(hash, hashes)))
   return new Map(rows.map(({ hash, ...recipient }) => [hash, recipient]))
 }
 

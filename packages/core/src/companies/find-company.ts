@@ -1,6 +1,6 @@
-import { and, eq, or, sql } from 'drizzle-orm'
-import type { AnyPgColumn } from 'drizzle-orm/pg-core'
+import { and, eq, or } from 'drizzle-orm'
 import { companies } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { AppError, changedConcurrently, notFound } from '../kernel/errors.ts'
 import type { CompanyId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
@@ -95,6 +95,3 @@ function selectByKeys(ctx: Ctx, keys: readonly CompanyKeys[]) {
       ),
     )
 }
-
-/** One parameter for all keys: building a statement of a thousand takes longer than executing it. */
-const isAnyOf = (column: AnyPgColumn, keys: readonly string[]) => sql`${column} = any(${sql.param(keys)}::text[])`

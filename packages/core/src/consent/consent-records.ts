@@ -19,13 +19,14 @@
  * | a file                      | CONFIRMED; only none: PENDING    | in bulk, with its date; no mail           | one that was REMOVED     |
  * | a deletion                  | gone                             | stay, without notes                       | nothing                  |
  */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { subscriptions, suppressions } from '../db/schema/index.ts'
-import { type ContactId, type ListId, newId, type SuppressionId, uuidOf } from '../kernel/ids.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
+import { type ContactId, type ListId, newId, type SuppressionId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { lockAddresses, type LockMode, type Moments } from './address-locks.ts'
 import type { SubscriptionState } from './derive-status.ts'
-import { emailKeyOf, hashEmail, hashEmails, type Hashing } from './hash-email.ts'
+import { emailKeyOf, hashEmail, type Hashing, mapToCurrentHashes } from './hash-email.ts'
 import { combine, coversList, createSuppressedError, keyOf, repeat, type SuppressionRow } from './suppression-rows.ts'
 import { timestampNow, timestampAt, type Timestamp } from '../kernel/validation.ts'
 
@@ -110,19 +111,14 @@ export async function readConsent(
 /** The rows of addresses, as stored, and with the hash of the current SECRET_KEY. */
 export async function readRows(ctx: Hashing & Pick<Ctx, 'db'>, emails: readonly string[]) {
   if (emails.length === 0 || (emails.length >= manyEmails && !(await hasSuppressions(ctx)))) return []
-  const emailOf = hashEmails(ctx, emails)
+  const currentOf = mapToCurrentHashes(ctx, emails)
   const found = await ctx.db
     .select()
     .from(suppressions)
-    .where(
-      and(
-        eq(suppressions.workspaceId, ctx.workspaceId),
-        sql`${suppressions.emailHash} = any(${sql.param([...emailOf.keys()])}::text[])`,
-      ),
-    )
+    .where(and(eq(suppressions.workspaceId, ctx.workspaceId), isAnyOf(suppressions.emailHash, [...currentOf.keys()])))
     .orderBy(suppressions.createdAt, suppressions.id)
   return found.map((stored) => {
-    const emailHash = hashEmail(ctx, emailOf.get(stored.emailHash) ?? '')
+    const emailHash = currentOf.get(stored.emailHash) ?? stored.emailHash
     return { stored, hashed: emailHash === stored.emailHash ? stored : { ...stored, emailHash } }
   })
 }
@@ -140,13 +136,7 @@ async function readSubscriptions(ctx: Ctx, ids: readonly ContactId[]): Promise<M
   const rows = await ctx.db
     .select()
     .from(subscriptions)
-    .where(
-      and(
-        eq(subscriptions.workspaceId, ctx.workspaceId),
-        // One parameter: an import has many contacts.
-        sql`${subscriptions.contactId} = any(${sql.param(ids.map(uuidOf))}::uuid[])`,
-      ),
-    )
+    .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), isAnyOf(subscriptions.contactId, ids)))
   return new Map(rows.map((row) => [toKey(row), row]))
 }
 

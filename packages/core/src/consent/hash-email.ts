@@ -22,6 +22,12 @@ export function hashEmails(ctx: Hashing, emails: readonly string[]): Map<string,
   return new Map(emails.flatMap((email) => hashEmailWithAllKeys(ctx, email).map((hash) => [hash, email])))
 }
 
+/** The hashes of addresses with the current key, by those with all keys. */
+export function mapToCurrentHashes(ctx: Hashing, emails: readonly string[]): Map<string, string> {
+  const hashes = [...new Set(emails.map(emailKeyOf))].map((email) => hashEmailWithAllKeys(ctx, email))
+  return new Map(hashes.flatMap((ofEmail) => ofEmail.map((hash) => [hash, ofEmail[0] ?? hash])))
+}
+
 /** Whether two spellings are one address. */
 export const isSameAddress = (one: string, other: string) => emailKeyOf(one) === emailKeyOf(other)
 

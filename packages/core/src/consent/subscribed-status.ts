@@ -4,11 +4,12 @@
  * is the exception: a worker updates its contacts in batches, so their status is late by seconds, and by minutes for a
  * million. Campaigns do not read it: only a confirmed subscription to their list makes a contact a recipient.
  */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { qualify } from '../db/statements/qualify.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { activityAt, contacts } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
@@ -43,7 +44,7 @@ export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly 
   await ctx.db
     .update(contacts)
     .set({ emailSubscribedStatus: subscribedStatus(ctx), ...activityAt(timestampNow()) })
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), isAnyOf(contacts.id, contactIds)))
 }
 
 /** Updates `emailSubscribedStatus` only. The deletion of a list is not an activity of its subscribers. */
@@ -57,7 +58,7 @@ export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly Con
     .where(
       and(
         eq(contacts.workspaceId, ctx.workspaceId),
-        inArray(contacts.id, [...contactIds]),
+        isAnyOf(contacts.id, contactIds),
         sql`${contacts.emailSubscribedStatus} <> ${subscribedStatus(ctx)}`,
       ),
     )

@@ -2,6 +2,7 @@
 import { and, eq, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm'
 import type { z } from 'zod'
 import { emails } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, nullable, text, timestamptz } from '../db/statements/sql-types.ts'
 import { type ContactId, type EmailId, Id, type TemplateId } from '../kernel/ids.ts'
@@ -34,12 +35,12 @@ export async function findEmailsByProviderIds(
   const rows = await ctx.db
     .select({ hash, ...reported })
     .from(emails)
-    .where(and(eq(emails.workspaceId, ctx.workspaceId), inArray(hash, [...hashes])))
+    .where(and(eq(emails.workspaceId, ctx.workspaceId), isAnyOf(hash, hashes)))
   return new Map(rows.map(({ hash, ...email }) => [hash, email]))
 }
 
 const areEmails = (ctx: Ctx, ids: readonly EmailId[]) =>
-  and(eq(emails.workspaceId, ctx.workspaceId), inArray(emails.id, [...ids]))
+  and(eq(emails.workspaceId, ctx.workspaceId), isAnyOf(emails.id, ids))
 
 const EmailIdSchema: z.ZodType<EmailId, string> = Id('mai')
 const messageIdPattern = /^<?(mai_\w{26})@[^@<>\s]+>?$/
@@ -112,7 +113,7 @@ export async function listEmailedAt(ctx: Ctx, contactIds: readonly ContactId[]):
     .where(
       and(
         eq(emails.workspaceId, ctx.workspaceId),
-        inArray(contactId, [...contactIds]),
+        isAnyOf(contactId, contactIds),
         or(
           inArray(emails.status, ['PENDING', 'SENT']),
           and(eq(emails.status, 'FAILED'), isNotNull(emails.bounceClass)),

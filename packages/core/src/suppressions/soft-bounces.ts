@@ -3,9 +3,10 @@
  * five of its mails bounced over at least seven days. These are its last five mails, or those of the seven days if there
  * were more.
  */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { softBounces } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import type { Ctx } from '../request/context.ts'
 import { emailKeyOf, hashEmail, hashEmails } from '../consent/hash-email.ts'
 import type { Timestamp } from '../kernel/validation.ts'
@@ -76,4 +77,4 @@ export async function purgeSoftBounces(db: Db): Promise<number> {
 }
 
 const isOf = (ctx: Ctx, emailHashes: string[]) =>
-  and(eq(softBounces.workspaceId, ctx.workspaceId), inArray(softBounces.emailHash, emailHashes))
+  and(eq(softBounces.workspaceId, ctx.workspaceId), isAnyOf(softBounces.emailHash, emailHashes))

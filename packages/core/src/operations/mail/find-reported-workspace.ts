@@ -2,6 +2,7 @@ import { and, between, eq, inArray } from 'drizzle-orm'
 import { parseMessageId } from '../../campaigns/engagement.ts'
 import type { Db } from '../../db/client.ts'
 import { campaignRecipients, campaigns, emails, mails, workspaces } from '../../db/schema/index.ts'
+import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
@@ -62,7 +63,7 @@ async function listByProviderId({ db }: BaseCtx, reports: readonly MailReport[])
     const rows = await db
       .select({ hash: table.providerMessageHash, workspaceId: table.workspaceId })
       .from(table)
-      .where(inArray(table.providerMessageHash, hashes))
+      .where(isAnyOf(table.providerMessageHash, hashes))
     for (const { hash, workspaceId } of rows) found.set(hash, workspaceId)
   }
   return mapValues(new Map(ids), (hash) => found.get(hash))

@@ -1,5 +1,5 @@
 /** Which emails of the workspace reports are about, by the token of the return path, or by ids. */
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { parseMessageId, type RecipientKey } from '../../campaigns/engagement.ts'
 import {
   findCampaignsOfRecipients,
@@ -9,6 +9,7 @@ import {
   tokenRecipientKey,
 } from '../../campaigns/recipient-reports.ts'
 import { mails } from '../../db/schema/index.ts'
+import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import {
   findEmails,
   findEmailsByProviderIds,
@@ -126,7 +127,7 @@ export async function findMails(ctx: Ctx, ids: readonly MailId[]): Promise<Map<M
   const rows = await ctx.db
     .select({ id: mails.id, email: mails.toAddress })
     .from(mails)
-    .where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, [...ids])))
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), isAnyOf(mails.id, ids)))
   return new Map(rows.map(({ id, email }) => [id, email]))
 }
 
@@ -136,6 +137,6 @@ async function findMailsByProviderIds(ctx: Ctx, hashes: readonly string[]): Prom
   const rows = await ctx.db
     .select({ hash, id, toAddress })
     .from(mails)
-    .where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(hash, [...hashes])))
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), isAnyOf(hash, hashes)))
   return new Map(rows.map((row) => [row.hash, { mailId: row.id, email: row.toAddress }]))
 }

@@ -52,8 +52,14 @@ export async function recordReports(ctx: Ctx, reported: readonly Reported[]): Pr
   const addressed = ofPeople.map((one) => ({ ...one, contact: findContact(one.mail) }))
   const undeliverable = await countSoftBounces(ctx, addressed)
   const bounced = undeliverable.map((email) => ({ email, reason: 'BOUNCED' }) as const)
-  await suppressAddresses(ctx, [...saying.flatMap(toStatements), ...bounced])
-  await touchLockedContacts(ctx, [...new Set(addressed.flatMap(({ contact }) => contact?.id ?? []))])
+  const said = [...saying.flatMap(toStatements), ...bounced]
+  await suppressAddresses(ctx, said)
+  const suppressed = new Set(said.map(({ email }) => emailKey(email)))
+  // One that is suppressed is updated already: each update of a contact writes all of its indexes.
+  const active = addressed.flatMap(({ contact }) =>
+    contact && !suppressed.has(emailKey(contact.email)) ? contact.id : [],
+  )
+  await touchLockedContacts(ctx, [...new Set(active)])
   // Also what is said again: a retry has cleared a refusal, and anything else is recorded once.
   await recordOnRecipients(ctx, saying)
   await recordOnEmails(ctx, saying)
