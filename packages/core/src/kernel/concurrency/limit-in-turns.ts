@@ -4,6 +4,8 @@ import { createFairSlots } from './fair-slots.ts'
 interface Options {
   /** How many calls of one workspace run at once. Default: as many as `createFairSlots` admits. */
   maxPerWorkspace?: number
+  /** Whether a slot stays taken after a call for as long as the call took, so that others have half of the processor. */
+  rests?: boolean
   maxWaitMs: number
   message: string
 }
@@ -14,16 +16,19 @@ interface Options {
  */
 export function limitInTurns(
   concurrency: number,
-  { maxPerWorkspace = concurrency, maxWaitMs, message }: Options,
+  { maxPerWorkspace = concurrency, rests = false, maxWaitMs, message }: Options,
 ): <Result>(workspaceId: string, work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result> {
   const slots = createFairSlots<string>(concurrency, () => maxPerWorkspace)
   return async (workspaceId, work, signal) => {
     if (!(await slots.acquire(workspaceId, maxWaitMs, signal)))
       throw new AppError('unavailable', message, { retryAfterSeconds: 1 })
+    const startedAt = performance.now()
     try {
       return await work()
     } finally {
-      slots.release(workspaceId)
+      const release = () => slots.release(workspaceId)
+      if (rests) setTimeout(release, performance.now() - startedAt)
+      else release()
     }
   }
 }

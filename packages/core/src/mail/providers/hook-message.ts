@@ -20,13 +20,19 @@ export interface HookContext {
 }
 
 export interface HookMessage {
-  reports: ProviderReport[]
+  /** Of a large message several: other requests are served in between. */
+  parts: readonly MessagePart[]
   /** Set if the signature does not cover the reports: a message with the same value is a replay. */
   signedToken?: string
 }
 
 /** Verifies a message and returns its reports. Throws `unauthorized`, and `validation_error` if it is malformed. */
 export type HookReader = (request: HookRequest, context: HookContext) => HookMessage | Promise<HookMessage>
+
+/** Reads the reports of some events. */
+export type MessagePart = () => ProviderReport | ProviderReport[] | undefined
+
+export const readPart = (part: MessagePart): ProviderReport[] => [part() ?? []].flat()
 
 /** The same error for an unknown URL, a missing signature, a wrong one and an old message. */
 export const refusedMessage = () => new AppError('unauthorized', 'Missing or invalid signature')

@@ -50,8 +50,7 @@ export const readMailgunMessage: HookReader = ({ body }, { secret, now }) => {
   if (!isSameSecret(signature, expected) || !isRecent(parseSeconds(timestamp), now)) throw refusedMessage()
   const { data: message } = Message.safeParse(json)
   if (!message) throw malformedMessage('Mailgun')
-  const report = readReport(message['event-data'])
-  return { reports: report ? [report] : [], signedToken: token }
+  return { parts: [() => readReport(message['event-data'])], signedToken: token }
 }
 
 function readReport(event: Event): ProviderReport | undefined {

@@ -34,8 +34,7 @@ export const readPostmarkMessage: HookReader = ({ headers, body }, { secret }) =
   if (!isSameSecret(readCredential(headers.authorization ?? ''), secret)) throw refusedMessage()
   const { data: message } = Message.safeParse(parseJson(body))
   if (!message) throw malformedMessage('Postmark')
-  const report = readReport(message)
-  return { reports: report ? [report] : [] }
+  return { parts: [() => readReport(message)] }
 }
 
 /** The password of basic authentication, with any user name, or the bearer token. */

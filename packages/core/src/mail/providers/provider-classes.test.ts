@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { readPart } from './hook-message.ts'
 import { type MailProvider, readProviderMessage } from './read-message.ts'
 
 async function read(provider: MailProvider, content: unknown) {
   const context = { secret: providerSecrets[provider], now: new Date(), readUrl: readTestCertificate }
-  return (await readProviderMessage[provider](signMessage[provider](content), context)).reports
+  const { parts } = await readProviderMessage[provider](signMessage[provider](content), context)
+  return parts.flatMap(readPart)
 }
 
 const classOf = async (provider: MailProvider, content: unknown) =>
@@ -166,13 +168,12 @@ test('removes what PostgreSQL cannot store from the texts of a provider', async 
     Email: 'ada@example.com',
     Details: '550\u0000 5.1.1 \ud800',
   }
-  const context = { secret: providerSecrets.postmark, now: new Date(), readUrl: readTestCertificate }
-  const { reports } = await readProviderMessage.postmark(signMessage.postmark(content), context)
-  expect(reports[0]?.detail).toBe('550  5.1.1 \ufffd')
+  const [bounce] = await read('postmark', content)
+  expect(bounce?.detail).toBe('550  5.1.1 \ufffd')
   const headers = [{ name: 'Message-ID', value: '<a\u0000b\ud800@example.com>' }]
   const complaint = { notificationType: 'Complaint', mail: { headers }, complaint: { complainedRecipients: [{}] } }
-  const ses = await readProviderMessage.ses(signMessage.ses(complaint), { ...context, secret: providerSecrets.ses })
-  expect(ses.reports[0]?.messageId).toBe('<a b\ufffd@example.com>')
+  const [report] = await read('ses', complaint)
+  expect(report?.messageId).toBe('<a b\ufffd@example.com>')
 })
 
 test.each(['not-spam', 'auth-failure', 'virus'])(

@@ -6,7 +6,8 @@ import {
   readTestCertificate,
   signMessage,
 } from '@rapport/testing/mail-providers/provider-messages.ts'
-import type { HookMessage } from './hook-message.ts'
+import { readPart } from './hook-message.ts'
+import type { ProviderReport } from './provider-report.ts'
 import { mailProviders } from '../../db/schema/index.ts'
 import { type MailProvider, readProviderMessage, secretRules } from './read-message.ts'
 
@@ -18,7 +19,10 @@ const read = async (
   provider: MailProvider,
   message: ProviderMessage,
   secret = providerSecrets[provider],
-): Promise<HookMessage> => readProviderMessage[provider](message, { secret, now, readUrl: readTestCertificate })
+): Promise<ProviderReport[]> => {
+  const { parts } = await readProviderMessage[provider](message, { secret, now, readUrl: readTestCertificate })
+  return parts.flatMap(readPart)
+}
 
 const withBody = (message: ProviderMessage, body: string) => ({ ...message, body: Buffer.from(body) })
 
@@ -27,7 +31,7 @@ describe.each(mailProviders)('%s', (provider) => {
   const signed = sign(hardBounces[provider]())
 
   test('reads a bounce of an unknown address as HARD', async () => {
-    const { reports } = await read(provider, signed)
+    const reports = await read(provider, signed)
     expect(reports).toEqual([
       expect.objectContaining({ type: 'BOUNCE', email: 'ada@example.com', class: 'HARD', code: '5.1.1' }),
     ])
@@ -35,18 +39,18 @@ describe.each(mailProviders)('%s', (provider) => {
   })
 
   test('reads a complaint', async () => {
-    const { reports } = await read(provider, sign(complaints[provider]()))
+    const reports = await read(provider, sign(complaints[provider]()))
     const complaint = { type: 'COMPLAINT', email: 'ada@example.com', class: null, code: null, detail: 'abuse' }
     expect(reports).toEqual([expect.objectContaining(complaint)])
   })
 
   test('reports nothing for deliveries, opens, delays and replies', async () => {
-    for (const event of otherEvents[provider]) expect((await read(provider, sign(event))).reports).toEqual([])
+    for (const event of otherEvents[provider]) expect(await read(provider, sign(event))).toEqual([])
   })
 
   test('names the email by the id of the provider or by its Message-ID', async () => {
     const mail = { providerId: 'id-1', messageId: '<m-1@example.com>' }
-    const [report] = (await read(provider, sign(hardBounces[provider](mail)))).reports
+    const [report] = await read(provider, sign(hardBounces[provider](mail)))
     expect([report?.providerMessageId, report?.messageId]).toEqual(namesOf[provider])
   })
 
@@ -65,7 +69,7 @@ describe.each(mailProviders)('%s', (provider) => {
     }
     const [event] = [hardBounces[provider]()].flat()
     const strange = JSON.parse(JSON.stringify(event).replaceAll('"ada@example.com"', '{"a":1}')) as unknown
-    const { reports } = await read(provider, sign(provider === 'sendgrid' ? [strange] : strange))
+    const reports = await read(provider, sign(provider === 'sendgrid' ? [strange] : strange))
     expect(reports).toEqual([expect.objectContaining({ email: null, class: 'HARD' })])
   })
 
@@ -112,19 +116,20 @@ test.each(['mailgun', 'resend', 'sendgrid', 'ses'] as const)(
 test('a token of Mailgun is returned, because its signature does not cover the event', async () => {
   const message = signMessage.mailgun(hardBounces.mailgun(), { at: now })
   const { signature } = JSON.parse(message.body.toString()) as { signature: { token: string } }
-  expect(await read('mailgun', message)).toMatchObject({ signedToken: signature.token })
+  const context = { secret: providerSecrets.mailgun, now, readUrl: readTestCertificate }
+  expect(await readProviderMessage.mailgun(message, context)).toMatchObject({ signedToken: signature.token })
 })
 
 test('Postmark names an email by the returned Message-ID only without its own id', async () => {
   const bounce = { ...hardBounces.postmark({ messageId: '<m-1@example.com>' }), MessageID: null }
-  const { reports } = await read('postmark', signMessage.postmark(bounce))
+  const reports = await read('postmark', signMessage.postmark(bounce))
   expect(reports).toMatchObject([{ providerMessageId: null, messageId: '<m-1@example.com>' }])
 })
 
 test('Postmark may send its secret as a bearer token', async () => {
   const message = signMessage.postmark(hardBounces.postmark())
   const authorization = `Bearer ${providerSecrets.postmark}`
-  expect((await read('postmark', { ...message, headers: { authorization } })).reports).toHaveLength(1)
+  expect(await read('postmark', { ...message, headers: { authorization } })).toHaveLength(1)
   for (const wrong of [providerSecrets.postmark, `Basic ${providerSecrets.postmark}`, 'Bearer ', 'Basic ']) {
     await expect(read('postmark', { ...message, headers: { authorization: wrong } })).rejects.toMatchObject(refusal)
   }
@@ -136,5 +141,5 @@ test('Resend is refused after five minutes, and accepted with either of two sign
   const fresh = signMessage.resend(complaints.resend(), { at: now })
   const signatures = `v1,AAAA ${fresh.headers['svix-signature']}`
   const rotated = { ...fresh, headers: { ...fresh.headers, 'svix-signature': signatures } }
-  expect((await read('resend', rotated)).reports).toHaveLength(1)
+  expect(await read('resend', rotated)).toHaveLength(1)
 })

@@ -2,12 +2,13 @@
 import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { expect, test } from 'vitest'
 import { classifyBounce } from '../bounces/classify-bounce.ts'
+import { readPart } from './hook-message.ts'
 import { type MailProvider, readProviderMessage } from './read-message.ts'
 
 async function read(provider: MailProvider, content: unknown) {
   const context = { secret: providerSecrets[provider], now: new Date(), readUrl: readTestCertificate }
-  const { reports } = await readProviderMessage[provider](signMessage[provider](content), context)
-  return reports.map(({ type, class: is, email }) => [is ?? type, email])
+  const { parts } = await readProviderMessage[provider](signMessage[provider](content), context)
+  return parts.flatMap(readPart).map(({ type, class: is, email }) => [is ?? type, email])
 }
 const ada = 'ada@example.com'
 const ofAda = (kind: string) => [[kind, ada]]

@@ -64,13 +64,13 @@ type Notification = z.output<typeof Notification>
 
 export const readSesMessage: HookReader = async (request, context) => {
   const notification = await readSnsMessage(request, context)
-  if (notification === undefined) return { reports: [] }
+  if (notification === undefined) return { parts: [] }
   // SES confirms a new destination with a text.
   const json = parseJson(notification)
-  if (json === undefined) return { reports: [] }
+  if (json === undefined) return { parts: [] }
   const { data } = Notification.safeParse(json)
   if (!data) throw malformedMessage('Amazon SES')
-  return { reports: readReports(data) }
+  return { parts: [() => readReports(data)] }
 }
 
 function readReports({

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
@@ -13,6 +13,7 @@ import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
+import { readContact } from '../../contacts/read-contact.ts'
 import { events } from '../../db/schema/index.ts'
 import { type MailHookId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -48,18 +49,18 @@ const countBounces = () => database.db.$count(events, eq(events.type, 'mail.boun
 const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
 const reasonsOf = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)
 
-test('a message of 1,200 events takes a few statements for each 500', async () => {
+test('a message of 400 events takes a few statements for each 100', async () => {
   const hook = await createMailHook(ctx, input)
-  const few = await count(hook.id, eventsOf(400, bounced))
-  const many = await count(hook.id, eventsOf(1_200, { ...bounced, sg_message_id: 'other.1' }))
-  expect(few).toBeLessThan(40)
-  expect(many).toBeLessThan(3 * few + 10)
-  expect(await listBounces()).toHaveLength(1_600)
-  expect(await reasonsOf('unknown-1199@example.com')).toEqual(['BOUNCED'])
+  const few = await count(hook.id, eventsOf(80, bounced))
+  const many = await count(hook.id, eventsOf(400, { ...bounced, sg_message_id: 'other.1' }))
+  expect(few).toBeLessThan(30)
+  expect(many).toBeLessThan(4 * few)
+  expect(await listBounces()).toHaveLength(480)
+  expect(await reasonsOf('unknown-399@example.com')).toEqual(['BOUNCED'])
 })
 
-test('a message about 600 recipients takes a few statements for each 500', async () => {
-  const { id, batches } = await startTestCampaign(ctx, 700)
+test('a message about 200 recipients takes a few statements for each 100', async () => {
+  const { id, batches } = await startTestCampaign(ctx, 300)
   for (const uuid of batches) {
     const batch = await claimTestBatch(ctx, uuid, await createTestWorker(database.db))
     await sendTestBatch(ctx, batch, { providerPrefix: 'sg' })
@@ -73,11 +74,11 @@ test('a message about 600 recipients takes a few statements for each 500', async
   const eventOf = (number: number) => toEvent(number, [bounced, soft, complained, unsubscribed][number % 4] ?? {})
   const from = (first: number, length: number) => Array.from({ length }, (_, at) => eventOf(first + at))
   const few = await count(hook.id, from(1, 100))
-  const many = await count(hook.id, from(101, 600))
+  const many = await count(hook.id, from(101, 200))
   expect(few).toBeLessThan(60)
   expect(many).toBeLessThan(2 * few + 10)
-  expect(await readStats(ctx, id)).toMatchObject({ bounced: 175, complained: 175, unsubscribed: 175 })
-  expect(await count(hook.id, from(101, 400))).toBeLessThan(20)
+  expect(await readStats(ctx, id)).toMatchObject({ bounced: 75, complained: 75, unsubscribed: 75 })
+  expect(await count(hook.id, from(101, 100))).toBeLessThan(20)
 })
 
 /** So many that the transactions of a large message have 10 events each. */
@@ -121,10 +122,21 @@ test('of a large message, the contacts of the workspace are recorded as ever', a
   expect(rows).toEqual([{ contact: contact.id }])
 })
 
+test('a HARD bounce updates its contact once', async () => {
+  const hook = await createMailHook(ctx, input)
+  const { id } = await createTestContact(ctx, { email: 'unknown-0@example.com' })
+  const statements = await recordStatements(database, ctx, (on) => receive(hook.id, eventsOf(1, bounced), { on }))
+  expect(statements.filter(({ text }) => /update "?contacts/.test(text))).toHaveLength(1)
+  expect(await readContact(ctx, id)).toMatchObject({
+    emailSubscribedStatus: 'BOUNCED',
+    lastActivityAt: expect.any(String),
+  })
+})
+
 test('events that say nothing and emails of no workspace are dropped', async () => {
   const hook = await createInstallationHook(ctx, input)
   expect(await count(hook.id, eventsOf(1_000, { event: 'delivered' }))).toBeLessThan(5)
-  expect(await count(hook.id, eventsOf(1_000, bounced))).toBeLessThan(10)
+  expect(await count(hook.id, eventsOf(100, bounced))).toBeLessThan(10)
   expect(await listBounces()).toEqual([])
 })
 
@@ -151,6 +163,20 @@ test('a workspace has one message recorded at a time', async () => {
   expect(most).toBeLessThanOrEqual(1)
 })
 
+test('a message waits until another one of its workspace is recorded', async () => {
+  const hook = await createMailHook(ctx, input)
+  const ended: string[] = []
+  const send = async (name: string, events: object[]) => {
+    await receive(hook.id, events)
+    ended.push(name)
+  }
+  const before = await countBounces()
+  const large = send('large', eventsOf(400, bounced))
+  await expect.poll(countBounces).toBeGreaterThan(before)
+  await Promise.all([large, send('small', eventsOf(1, bounced))])
+  expect(ended).toEqual(['large', 'small'])
+})
+
 test('the event of a workspace is recorded between the transactions of four others', async () => {
   const ended: string[] = []
   const send = async (on: Ctx, name: string, events: object[]) => {
@@ -164,7 +190,7 @@ test('the event of a workspace is recorded between the transactions of four othe
     Array.from({ length: 4 }, async () => {
       const on = await createTestCtx(database.db)
       await addManyLists(on)
-      return send(on, 'large', eventsOf(400, bounced))
+      return send(on, 'large', eventsOf(150, bounced))
     }),
   )
   const small = await send(ctx, 'small', eventsOf(1, bounced))
@@ -175,10 +201,41 @@ test('the event of a workspace is recorded between the transactions of four othe
   expect(ended).toEqual(['small', 'large', 'large', 'large', 'large'])
 })
 
+test('the hook rests after a transaction for as long as the transaction took', async () => {
+  const hook = await createMailHook(ctx, input)
+  const { id } = await createTestContact(ctx, { email: 'unknown-0@example.com' })
+  const other = await database.pool.connect()
+  await other.query('begin')
+  await other.query('select from contacts where id = $1 for update', [uuidOf(id)])
+  const receiving = receive(hook.id, eventsOf(101, bounced))
+  await expect.poll(countLockWaits).toBe(1)
+  await sleep(300)
+  await other.query('commit')
+  other.release()
+  await receiving
+  const { rows } = await database.pool.query<{ ms: number }>(
+    `select extract(epoch from max(created_at) - min(created_at))::float8 * 1000 as ms
+      from events where type = 'mail.bounced' and workspace_id = $1`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  expect(rows[0]?.ms).toBeGreaterThan(590)
+})
+
+async function countLockWaits(): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rowCount ?? 0
+}
+
 test('recording stops when the client has closed the connection', async () => {
   const hook = await createMailHook(ctx, input)
-  await expect(receive(hook.id, eventsOf(1_000, bounced), { closed: AbortSignal.abort() })).rejects.toMatchObject({
-    code: 'unavailable',
-  })
-  expect(await listBounces()).toEqual([])
+  const client = new AbortController()
+  const before = await countBounces()
+  const receiving = receive(hook.id, eventsOf(2_000, bounced), { closed: client.signal })
+  const stopped = receiving.catch((error: unknown) => error)
+  await expect.poll(countBounces).toBeGreaterThan(before)
+  client.abort()
+  expect(await stopped).toMatchObject({ code: 'unavailable' })
+  expect(await countBounces()).toBeLessThan(before + 2_000)
 })

@@ -1,11 +1,10 @@
 import { limitInTurns } from '../../kernel/concurrency/limit-in-turns.ts'
-import { AppError } from '../../kernel/errors.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
 import { normalizeEmail } from '../../kernel/validation.ts'
 import { countLists } from '../../lists/lists.ts'
 import { findMailHook, type MailHookRow, touchMailHook } from '../../mail-hooks/mail-hooks.ts'
 import { acceptToken } from '../../mail-hooks/signed-tokens.ts'
-import { type HookContext, type HookRequest, refusedMessage } from '../../mail/providers/hook-message.ts'
+import { type HookContext, type HookRequest, readPart, refusedMessage } from '../../mail/providers/hook-message.ts'
 import type { ProviderReport } from '../../mail/providers/provider-report.ts'
 import { type MailProvider, readProviderMessage } from '../../mail/providers/read-message.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
@@ -18,89 +17,88 @@ export interface ReceivedMessage extends HookRequest, Omit<HookContext, 'secret'
   hookId: MailHookId
   /** Aborted when the client has closed the connection: what is not recorded yet comes with the repetition. */
   closed?: AbortSignal
-  /** Runs the work when it is the turn of the workspace. Default: one transaction of a workspace at a time, in this process. */
-  inTurn?: typeof recordInTurn
+  /** Runs the work when it is the turn of the workspace. Default: see `inMessageTurn` and `inRecordingTurn`. */
+  inTurn?: Turn
 }
 
+type Turn = <Result>(workspaceId: string, work: () => Promise<Result>, closed?: AbortSignal) => Promise<Result>
+
+const message = 'Another message of the hook is being recorded; send this one again'
+/** Of a workspace, one message: of those that wait, only the bytes are in memory. */
+const inMessageTurn = limitInTurns(Infinity, { maxPerWorkspace: 1, maxWaitMs: 10_000, message })
 /** A message of a megabyte has 8,000 events: others take their turns between its transactions. */
-const recordInTurn = limitInTurns(4, {
-  maxPerWorkspace: 1,
-  maxWaitMs: 10_000,
-  message: 'Another message of the hook is being recorded; send this one again',
-})
-/** Many messages at once would fill the event loop of the process. */
-const readInTurn = limitInTurns(4, {
-  maxPerWorkspace: 1,
-  maxWaitMs: 10_000,
-  message: 'Another message of the hook is being read; send this one again',
-})
-const chunkSize = 500
+const inRecordingTurn = limitInTurns(2, { maxPerWorkspace: 1, rests: true, maxWaitMs: 10_000, message })
 const maxSubscriptions = 10_000
 
 /**
- * Verifies a message of a mail provider and records its reports, at most 500 in a transaction, one transaction of a workspace
- * at a time: a workspace must not use all connections with messages to its own hook. A message that is repeated, or that
- * failed half-way, is safe to send again: a repeated report is a no-op. Throws `unauthorized` if there
+ * Verifies a message of a mail provider and records its reports, some in a transaction, one message of a workspace at a
+ * time: a workspace must not use all connections, nor the processor, with messages to its own hook. A message that is
+ * repeated, or that failed half-way, is safe to send again: a repeated report is a no-op. Throws `unauthorized` if there
  * is no such hook or if the signature is wrong, and `validation_error` if the signed message is malformed.
  */
 export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessage): Promise<void> {
   const found = await findMailHook(base, { id: received.hookId, provider: received.provider })
   if (!found) throw refusedMessage()
-  const { hook, secret } = found
   const { closed, inTurn } = received
-  const workspaceId = hook.workspaceId ?? hook.id
-  const read = async () => readProviderMessage[hook.provider](received, { ...received, secret })
-  const { reports, signedToken } = await (inTurn ?? readInTurn)(workspaceId, read, closed)
+  const workspaceId = found.hook.workspaceId ?? found.hook.id
+  const takeTurn = <Result>(work: () => Promise<Result>) => (inTurn ?? inRecordingTurn)(workspaceId, work, closed)
+  await (inTurn ?? inMessageTurn)(workspaceId, () => recordMessage(base, found, { received, takeTurn }), closed)
+}
+
+interface Recording {
+  received: ReceivedMessage
+  takeTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
+}
+
+async function recordMessage(
+  base: BaseCtx,
+  { hook, secret }: { hook: MailHookRow; secret: string },
+  { received, takeTurn }: Recording,
+): Promise<void> {
+  const { parts, signedToken } = await readProviderMessage[hook.provider](received, { ...received, secret })
   await touchMailHook(base.db, hook)
+  if (signedToken === undefined) {
+    for (const part of parts) {
+      const reports = await takeTurn(async () => readPart(part))
+      await recordReports(base, hook, { reports, takeTurn })
+    }
+    return
+  }
+  const reports = parts.flatMap(readPart)
   if (reports.length === 0) return
-  const takeTurn: Turn = (work) => (inTurn ?? recordInTurn)(workspaceId, work, closed)
-  if (signedToken === undefined) return await recordReports(base, hook, { reports, closed, takeTurn })
   // All in one transaction with the token: no turn is awaited in it.
   const recordOnce = () =>
     inRounds(base, async (base) => {
       if (!(await acceptToken(base.db, hook.id, signedToken))) return
-      await recordReports(base, hook, { reports, closed, takeTurn: (work) => work() })
+      await recordReports(base, hook, { reports, takeTurn: (work) => work() })
     })
   await takeTurn(recordOnce)
 }
 
-type Turn = (work: () => Promise<void>) => Promise<void>
-
 async function recordReports(
   base: BaseCtx,
   hook: MailHookRow,
-  {
-    reports,
-    closed,
-    takeTurn,
-  }: { reports: readonly ProviderReport[]; closed: AbortSignal | undefined; takeTurn: Turn },
+  { reports, takeTurn }: Pick<Recording, 'takeTurn'> & { reports: readonly ProviderReport[] },
 ): Promise<void> {
-  for (let start = 0; start < reports.length; start += chunkSize) {
-    const chunk = reports.slice(start, start + chunkSize).map(withNormalEmail)
-    const ids =
-      hook.workspaceId === null ? await listReportedWorkspaces(base, chunk) : chunk.map(() => hook.workspaceId)
-    const byWorkspace = Map.groupBy(chunk.entries(), ([at]) => ids[at])
-    for (const [workspaceId, reported] of byWorkspace) {
-      if (!workspaceId) continue
-      const ctx = publicContext(base, workspaceId)
-      const size = await readTransactionSize(ctx)
-      for (let first = 0; first < reported.length; first += size) {
-        requireOpen(closed)
-        const part = reported.slice(first, first + size).map(([, report]) => report)
-        await takeTurn(() => reportMailEvents(ctx, part))
-      }
+  if (reports.length === 0) return
+  const normal = reports.map(withNormalEmail)
+  const ids =
+    hook.workspaceId === null ? await listReportedWorkspaces(base, normal) : normal.map(() => hook.workspaceId)
+  const byWorkspace = Map.groupBy(normal.entries(), ([at]) => ids[at])
+  for (const [workspaceId, reported] of byWorkspace) {
+    if (!workspaceId) continue
+    const ctx = publicContext(base, workspaceId)
+    const size = await readTransactionSize(ctx)
+    for (let first = 0; first < reported.length; first += size) {
+      const some = reported.slice(first, first + size).map(([, report]) => report)
+      await takeTurn(() => reportMailEvents(ctx, some))
     }
   }
 }
 
 /** How many contacts a transaction changes: all of their subscriptions may end, and each emits an event. */
 async function readTransactionSize(ctx: Ctx): Promise<number> {
-  const lists = await countLists(ctx)
-  return Math.max(1, Math.min(chunkSize, Math.floor(maxSubscriptions / Math.max(1, lists))))
-}
-
-function requireOpen(closed: AbortSignal | undefined): void {
-  if (closed?.aborted) throw new AppError('unavailable', 'The client has closed the connection')
+  return Math.max(1, Math.floor(maxSubscriptions / Math.max(1, await countLists(ctx))))
 }
 
 const withNormalEmail = (report: ProviderReport): ProviderReport => ({
