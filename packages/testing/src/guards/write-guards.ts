@@ -167,8 +167,8 @@ export const writeGuards: readonly TestedGuard[] = [
     promise: 'campaigns',
     name: 'pending and unsubscribed contacts are recipients',
     file: `${core}/campaigns/send-campaign.ts`,
-    search: " and ${isMailable('s')}`",
-    replacement: '`',
+    search: " and ${isMailable('s')}\n",
+    replacement: '\n',
     tests: [`${core}/campaigns/campaigns.int.test.ts`, `${api}/routes/campaign-sending.int.test.ts`],
   },
   {
