@@ -1,22 +1,12 @@
 import { z } from 'zod'
 import { RecordId } from '../kernel/ids.ts'
-import { batchFailure, batchResults, batchSuccess } from '../request/batch-results.ts'
+import { batchEntries, batchFailure, batchResults, batchSuccess, onConflict } from '../request/batch-results.ts'
 import { Company, companyExample, CompanyInput } from './companies.schema.ts'
 
 export const CompanyBatch = z
   .strictObject({
-    // Each entry is validated by itself, so that an invalid one does not reject the others. OpenAPI shows its schema.
-    companies: z
-      .array(z.unknown().meta({ $ref: `#/components/schemas/${CompanyInput.meta()?.id}Input` }))
-      .min(1)
-      .max(100)
-      .describe('1 to 100 companies, in the order of the results.'),
-    onConflict: z
-      .enum(['fail', 'skip', 'update'])
-      .default('fail')
-      .describe(
-        'What to do if a company with this external id or domain already exists: `fail` reports `already_exists`, `skip` returns the company unchanged, `update` sets the given fields like `PUT /companies`.',
-      ),
+    companies: batchEntries('companies', CompanyInput),
+    onConflict: onConflict('company', { many: 'companies', keys: 'external id or domain' }),
   })
   .meta({
     id: 'CompanyBatchRequest',

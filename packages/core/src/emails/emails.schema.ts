@@ -6,7 +6,7 @@ import { defineEvent } from '../events/event-definition.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { CreatedAt, EmptyAsNone, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { BounceClass, BounceCode } from '../mail/bounces/bounce.schema.ts'
-import { batchFailure, batchResults } from '../request/batch-results.ts'
+import { batchEntries, batchFailure, batchResults } from '../request/batch-results.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { EmailDataInput } from './templates/templates.schema.ts'
 import { Ground } from './templates/variables.ts'
@@ -113,12 +113,7 @@ export type EmailQuery = z.output<typeof EmailQuery>
 
 export const EmailBatch = z
   .strictObject({
-    // Each entry is validated by itself, so that an invalid one does not reject the others. OpenAPI shows its schema.
-    emails: z
-      .array(z.unknown().meta({ $ref: `#/components/schemas/${EmailInput.meta()?.id}Input` }))
-      .min(1)
-      .max(100)
-      .describe('1 to 100 emails, in the order of the results.'),
+    emails: batchEntries('emails', EmailInput),
   })
   .meta({
     id: 'EmailBatchRequest',

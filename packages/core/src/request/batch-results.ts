@@ -1,5 +1,22 @@
-/** What the response to a batch says of each entry: the schemas that batches of all resources share. */
+/** What the request and the response of a batch say of each entry: the schemas that batches of all resources share. */
 import { z } from 'zod'
+
+/** Each entry is validated by itself, so that an invalid one does not reject the others. OpenAPI shows its schema. */
+export const batchEntries = (many: string, input: z.ZodType) =>
+  z
+    .array(z.unknown().meta({ $ref: `#/components/schemas/${input.meta()?.id}Input` }))
+    .min(1)
+    .max(100)
+    .describe(`1 to 100 ${many}, in the order of the results.`)
+
+/** What becomes of an entry whose record exists. `keys` names what identifies one of the resource `many`. */
+export const onConflict = (one: string, { many, keys }: { many: string; keys: string }) =>
+  z
+    .enum(['fail', 'skip', 'update'])
+    .default('fail')
+    .describe(
+      `What to do if a ${one} with this ${keys} already exists: \`fail\` reports \`already_exists\`, \`skip\` returns the ${one} unchanged, \`update\` sets the given fields like \`PUT /${many}\`.`,
+    )
 
 interface FailureOptions<Code extends string, Details extends z.ZodRawShape> {
   codes: readonly [Code, ...Code[]]

@@ -1,22 +1,12 @@
 import { z } from 'zod'
 import { RecordId } from '../../kernel/ids.ts'
-import { batchFailure, batchResults, batchSuccess } from '../../request/batch-results.ts'
+import { batchEntries, batchFailure, batchResults, batchSuccess, onConflict } from '../../request/batch-results.ts'
 import { Contact, contactExample, ContactInput } from '../contacts.schema.ts'
 
 export const ContactBatch = z
   .strictObject({
-    // Each entry is validated by itself, so that an invalid one does not reject the others. OpenAPI shows its schema.
-    contacts: z
-      .array(z.unknown().meta({ $ref: `#/components/schemas/${ContactInput.meta()?.id}Input` }))
-      .min(1)
-      .max(100)
-      .describe('1 to 100 contacts, in the order of the results.'),
-    onConflict: z
-      .enum(['fail', 'skip', 'update'])
-      .default('fail')
-      .describe(
-        'What to do if a contact with this external id or email already exists: `fail` reports `already_exists`, `skip` returns the contact unchanged, `update` sets the given fields like `PUT /contacts`.',
-      ),
+    contacts: batchEntries('contacts', ContactInput),
+    onConflict: onConflict('contact', { many: 'contacts', keys: 'external id or email' }),
   })
   .meta({
     id: 'ContactBatchRequest',
