@@ -15,6 +15,8 @@ export interface CompanyKeys {
   externalId?: string | null | undefined
 }
 
+export type KnownCompany = Pick<CompanyRow, 'id' | 'name' | 'domain' | 'externalId'>
+
 /** The key that found a company. */
 export type MatchedBy = 'externalId' | 'domain' | 'none'
 
@@ -25,11 +27,12 @@ const identity: Identity<CompanyKeys, 'domain'> = {
   secondOf: ({ domain }) => domain ?? undefined,
 }
 
-const known = (records: readonly CompanyRow[]) => ({ records, aliases: new Map<string, CompanyId>() })
+const known = <Row>(records: readonly Row[]) => ({ records, aliases: new Map<string, CompanyId>() })
 
 /** Known companies by their keys, by the rules of `record-index.ts`. */
-export const createCompanyIndex = (rows: readonly CompanyRow[]) => createRecordIndex(identity, known(rows))
-export type CompanyIndex = ReturnType<typeof createCompanyIndex>
+export const createCompanyIndex = <Row extends KnownCompany>(rows: readonly Row[]) =>
+  createRecordIndex<Row, CompanyKeys, 'domain'>(identity, known(rows))
+export type CompanyIndex = ReturnType<typeof createCompanyIndex<CompanyRow>>
 
 /** Groups inputs that may concern the same company. */
 export const groupByCompany = <Entry extends { input: CompanyKeys }>(
@@ -57,18 +60,20 @@ export async function lockCompany(ctx: Ctx, id: CompanyId): Promise<CompanyRow |
   return row
 }
 
-/** Locks the companies that have one of the keys, in the order of their ids like all writers. `key share` keeps them alive. */
-export async function lockCompaniesByKeys(
-  ctx: Ctx,
-  keys: readonly CompanyKeys[],
-  mode: 'no key update' | 'key share' = 'no key update',
-): Promise<CompanyRow[]> {
-  return selectByKeys(ctx, keys).orderBy(companies.id).for(mode)
+/** Locks the companies that have one of the keys, in the order of their ids like all writers. */
+export async function lockCompaniesByKeys(ctx: Ctx, keys: readonly CompanyKeys[]): Promise<CompanyRow[]> {
+  return selectByKeys(ctx, keys, companyColumns).orderBy(companies.id).for('no key update')
+}
+
+/** Like `lockCompaniesByKeys`, only against their deletion, and without what an import of many contacts does not need. */
+export async function keepCompaniesByKeys(ctx: Ctx, keys: readonly CompanyKeys[]): Promise<KnownCompany[]> {
+  const { id, name, domain, externalId } = companyColumns
+  return selectByKeys(ctx, keys, { id, name, domain, externalId }).orderBy(companies.id).for('key share')
 }
 
 /** The error for keys that were found taken. If no company has one of them anymore, it was deleted in the meantime. */
 export async function alreadyExists(ctx: Ctx, keys: CompanyKeys): Promise<AppError> {
-  const owners = await selectByKeys(ctx, [keys])
+  const owners = await selectByKeys(ctx, [keys], companyColumns)
   const named = owners.find(({ externalId }) => externalId !== null && externalId === keys.externalId)
   const [owner] = owners
   if (named) return keyTaken('externalId', named.id)
@@ -82,11 +87,15 @@ export function keyTaken(key: MatchedBy, companyId: CompanyId): AppError {
   })
 }
 
-function selectByKeys(ctx: Ctx, keys: readonly CompanyKeys[]) {
+function selectByKeys<Columns extends Partial<typeof companyColumns>>(
+  ctx: Ctx,
+  keys: readonly CompanyKeys[],
+  columns: Columns,
+) {
   const domains = keys.flatMap(({ domain }) => domain ?? [])
   const externalIds = keys.flatMap(({ externalId }) => externalId ?? [])
   return ctx.db
-    .select(companyColumns)
+    .select(columns)
     .from(companies)
     .where(
       and(

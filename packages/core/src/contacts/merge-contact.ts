@@ -22,7 +22,7 @@ import { newId, type WorkspaceId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { textPropertyNames } from './contact-properties.ts'
 import type { ContactRow } from './contact-record.ts'
-import type { ContactChange } from './contacts.schema.ts'
+import type { ContactChange, ContactInput } from './contacts.schema.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 export interface MergePolicy {
@@ -45,11 +45,13 @@ export const mergePolicies = {
   merge: { values: 'fill', tags: 'add', aboveLimit: 'rejectAboveBoth' },
 } as const satisfies Record<string, MergePolicy>
 
+/** An input, with the name of the company that its `companyId` names, if the transaction has locked the company. */
+export type LinkedInput = ContactInput & { companyName?: string | undefined }
+
 /** An input whose custom field values are checked against their definitions, and whose company exists. Null removes a value. */
 export type CheckedInput = Omit<ContactChange, 'customFieldValues'> & {
   customFieldValues?: Record<string, CustomValue | null> | undefined
-  /** The name of the company that `companyId` names. */
-  companyName?: string | undefined
+  companyName?: LinkedInput['companyName']
 }
 
 const maxTags = 100

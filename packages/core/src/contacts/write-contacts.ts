@@ -26,11 +26,10 @@ import type { SubscriptionState } from '../consent/derive-status.ts'
 import { lockAddresses, type LockMode } from '../consent/address-locks.ts'
 import { lockConsent } from '../consent/consent-records.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
-import type { ContactInput } from './contacts.schema.ts'
 import { lockKnownContacts } from './find-contact.ts'
 import { createContactIndex, groupByContact } from './identity/contact-index.ts'
 import { lockContact } from './lock-contact.ts'
-import { type CheckedInput, type MergePolicy, newContact } from './merge-contact.ts'
+import { type CheckedInput, type LinkedInput, type MergePolicy, newContact } from './merge-contact.ts'
 import { applyInputs, type ContactOutcome, type Decision, type Entry } from './writing/decide-contacts.ts'
 import { storeContacts } from './writing/store-contacts.ts'
 
@@ -55,7 +54,7 @@ interface WriteOptions {
  */
 export async function writeContacts(
   ctx: Ctx,
-  inputs: readonly ContactInput[],
+  inputs: readonly LinkedInput[],
   options: WriteOptions,
 ): Promise<ContactOutcome[]> {
   const quota = await contactQuota.read(ctx)
@@ -80,20 +79,20 @@ export async function writeContacts(
 
 const maxRounds = 3
 
-async function checkInputs(ctx: Ctx, inputs: readonly ContactInput[]) {
+async function checkInputs(ctx: Ctx, inputs: readonly LinkedInput[]) {
   const values = await checkEachCustomValues(ctx, {
     object: 'CONTACT',
     inputs: inputs.map(({ customFieldValues = {} }) => customFieldValues),
   })
   const companyNames = await lockCompanies(
     ctx,
-    inputs.flatMap(({ companyId }) => companyId ?? []),
+    inputs.flatMap(({ companyId, companyName }) => (companyName === undefined && companyId) || []),
   )
   const checked: Entry[] = []
   const rejected: [number, ContactOutcome][] = []
   for (const [index, input] of inputs.entries()) {
     const customFieldValues = values[index]
-    const companyName = input.companyId ? companyNames.get(input.companyId) : undefined
+    const { companyName = input.companyId ? companyNames.get(input.companyId) : undefined } = input
     if (customFieldValues instanceof AppError) rejected.push([index, { status: 'REJECTED', error: customFieldValues }])
     else if (input.companyId && companyName === undefined)
       rejected.push([index, { status: 'REJECTED', error: companyNotFound() }])

@@ -2,7 +2,7 @@
  * The one reader of a row of a file of contacts. It says whom the row is about and what it says about emails, although other
  * values may be wrong, and then, if it is asked, the contact as `POST /contacts` checks it.
  */
-import type { ContactInput } from '../../contacts/contacts.schema.ts'
+import type { LinkedInput } from '../../contacts/merge-contact.ts'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Email } from '../../kernel/validation.ts'
@@ -38,7 +38,7 @@ export interface PersonRow {
 /** A row with its contact. The warnings are about values that cannot be read, and are left out. */
 export interface ValidRow {
   line: number
-  contact: ContactInput
+  contact: LinkedInput
   company?: NamedCompany | undefined
   status?: RowStatus | undefined
   warnings?: RowError[]

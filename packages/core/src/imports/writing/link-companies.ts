@@ -1,10 +1,14 @@
 /** Finds the companies that the rows of an import name, and creates those that are missing. Known ones keep their values. */
-import { type CompanyKeys, createCompanyIndex, lockCompaniesByKeys } from '../../companies/find-company.ts'
+import {
+  type CompanyKeys,
+  createCompanyIndex,
+  keepCompaniesByKeys,
+  type KnownCompany,
+} from '../../companies/find-company.ts'
 import { lockCompanies } from '../../companies/linked-companies.ts'
 import { writeCompanies } from '../../companies/write-companies.ts'
-import type { ContactInput } from '../../contacts/contacts.schema.ts'
+import type { LinkedInput } from '../../contacts/merge-contact.ts'
 import { AppError, invalidField } from '../../kernel/errors.ts'
-import type { CompanyId } from '../../kernel/ids.ts'
 import { startOfText } from '../../kernel/values/text.ts'
 import { companyQuota, contactQuota } from '../../quotas/record-quota.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -34,8 +38,12 @@ export async function linkCompanies(ctx: Ctx, options: Options, rows: readonly I
       return row.status?.statuses.some(isOptOut) ? withoutCompany(row, issue) : rowError(row.line, issue)
     }
     if (company) return { ...row, contact: withCompany(row.contact, company) }
-    const isKnown = !row.contact.companyId || known.has(row.contact.companyId)
-    return isKnown ? row : withoutCompany(row, { path: 'companyId', message: 'Company not found' })
+    const { companyId } = row.contact
+    if (!companyId) return row
+    const companyName = known.get(companyId)
+    return companyName === undefined
+      ? withoutCompany(row, { path: 'companyId', message: 'Company not found' })
+      : { ...row, contact: { ...row.contact, companyName } }
   }
   return rows.map((row) => ('contact' in row ? link(row) : row))
 }
@@ -52,22 +60,23 @@ function byCompany(rows: readonly ValidRow[]): Map<string, ValidRow> {
 
 const keyOf = ({ externalId, domain }: NamedCompany) => JSON.stringify([externalId, domain])
 
-type Found = ReadonlyMap<string, CompanyId | AppError>
+type Company = Pick<KnownCompany, 'id' | 'name'>
+type Found = ReadonlyMap<string, Company | AppError>
 
-/** By the keys of the companies: the id, or why there is none. */
+/** By the keys of the companies: the company, or why there is none. */
 async function findCompanies(ctx: Ctx, options: Options, named: ReadonlyMap<string, ValidRow>): Promise<Found> {
   if (named.size === 0) return new Map()
   const companies = [...named.values()].flatMap(({ company }) => company ?? [])
   // The quotas before companies and contacts, as all writers lock them.
   await contactQuota.read(ctx)
   await companyQuota.read(ctx)
-  const index = createCompanyIndex(await lockCompaniesByKeys(ctx, companies, 'key share'))
-  const found = new Map<string, CompanyId | AppError>()
+  const index = createCompanyIndex(await keepCompaniesByKeys(ctx, companies))
+  const found = new Map<string, Company | AppError>()
   const incomplete = new Map<string, ValidRow>()
   for (const [key, row] of named) {
     try {
       const match = index.match(row.company ?? {}).record
-      if (match && (!options.createsCompanies || hasKeys(match, row.company))) found.set(key, match.id)
+      if (match && (!options.createsCompanies || hasKeys(match, row.company))) found.set(key, match)
       else incomplete.set(key, row)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
@@ -99,7 +108,7 @@ async function completeCompanies(
   return new Map(
     rows.flatMap(([key], index) => {
       const outcome = outcomes[index]
-      return outcome ? [[key, outcome.status === 'REJECTED' ? outcome.error : outcome.company.id]] : []
+      return outcome ? [[key, outcome.status === 'REJECTED' ? outcome.error : outcome.company]] : []
     }),
   )
 }
@@ -119,10 +128,11 @@ const companyMissing = (company: NamedCompany | undefined) =>
   invalidField(keyPropertyOf(company), 'no company has it: create the company, or send createCompanies=true')
 
 /** In a file, an empty text is none: the contact gets the name of the company. */
-const withCompany = ({ company: text, ...contact }: ContactInput, companyId: CompanyId): ContactInput => ({
+const withCompany = ({ company: text, ...contact }: LinkedInput, { id, name }: Company): LinkedInput => ({
   ...contact,
   ...(text && { company: text }),
-  companyId,
+  companyId: id,
+  companyName: name,
 })
 
 function withoutCompany(row: ValidRow, { path, message }: RowIssue): ValidRow {
