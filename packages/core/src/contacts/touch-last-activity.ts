@@ -58,14 +58,16 @@ export const owningContact: Owner<{ contactId: ContactId; createdAt: Timestamp }
 }
 
 /**
- * The limit is that of `givenIds`, for the same reason. A statement that locks rows and joins them with a function or a
- * sub-select does not run on a cluster (see docs/scaling.md), so each contact is locked by a sub-select of its own.
+ * Locks and moves the contacts that meet the condition. The limit is that of `givenIds`, for the same reason. A statement
+ * that locks rows and joins them with a function or a sub-select does not run on a cluster (see docs/scaling.md), so each
+ * contact is locked by a sub-select of its own.
  */
-function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams): SQL {
+export function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams, condition = sql`true`): SQL {
   return sql`
     latest as (
       select contact_id, max(moment) as moment
       from unnest(${ownerIds}, ${moments}) as activities (contact_id, moment)
+      where ${condition}
       group by contact_id
       limit cardinality(${ownerIds})),
     locked as (

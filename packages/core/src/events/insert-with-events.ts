@@ -27,6 +27,8 @@ import {
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 
 interface Creation<Row, Data extends EventSubject> {
+  /** The name of the statement. Default: that of the table. */
+  name?: string
   into: JsonRows<Row>
   event: EventDefinition<Data>
   /** Converts a row to the record in the event and the response. */
@@ -86,13 +88,14 @@ type Outcome = 'inserted' | 'conflict' | 'retry alone'
  */
 export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extends EventSubject>({
   into,
+  name = into.table,
   event,
   toData,
   orderBy = sql`id`,
   references = noReferences,
   owner,
 }: Creation<Row, Data>): (ctx: Ctx, row: Row) => Promise<boolean> {
-  const insert = prepareInsert(into, { orderBy, owner })
+  const insert = prepareInsert(into, { name, orderBy, owner })
 
   interface Request {
     ctx: Ctx
@@ -161,9 +164,9 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
  */
 function prepareInsert<Row>(
   { table, names, from }: JsonRows<Row>,
-  { orderBy, owner }: { orderBy: SQL; owner: Owner<Row> | undefined },
+  { name, orderBy, owner }: { name: string; orderBy: SQL; owner: Owner<Row> | undefined },
 ) {
-  return namedStatement(`create ${table}`, {
+  return namedStatement(`create ${name}`, {
     isPrepared: true,
     // `rows` are complete rows as JSON, and `ids` their UUIDs in the order of the events.
     params: { ...eventParams, ...ownerParams, rows: json<string>(), ids: arrayOf(uuid) },

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
-import { touchLastActivity } from '../contacts/touch-last-activity.ts'
+import { owningContact, touchLastActivity, touchOwners } from '../contacts/touch-last-activity.ts'
 import { jsonRows } from '../db/json-rows.ts'
 import { companies, deals, notes } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
@@ -23,17 +23,35 @@ export const maxNotesOfRecord = 10_000
  * Creates a note and emits `note.created`. A note about a deal is about the contact of the deal too, so that it goes with
  * the person. Throws `validation_error` if a record does not exist, and `quota_exceeded` if one has the maximum of notes.
  */
-export function createNote(ctx: Ctx, input: NoteInput): Promise<Note> {
+export async function createNote(ctx: Ctx, input: NoteInput): Promise<Note> {
   requireSize('body', input.body, { maxBytes: maxNoteBytes })
-  return inRounds(ctx, async (ctx) => {
-    const use = await quota.require(ctx)
-    const note = toRow(ctx, { ...input, contactId: input.contactId ?? (await findContactOfDeal(ctx, input.dealId)) })
-    await lockRecords(ctx, note, { isContactGiven: input.contactId !== null })
-    await requireCapacity(ctx, note)
-    await insertNote(ctx, note)
-    quota.add(ctx, use, 1)
-    return toNote(note)
-  })
+  return (await createTogether(ctx, input)) ?? (await inRounds(ctx, (ctx) => createAlone(ctx, input)))
+}
+
+/** Locks the records of the note, and counts their notes. */
+async function createAlone(ctx: Ctx, input: NoteInput): Promise<Note> {
+  const use = await quota.require(ctx)
+  const note = toRow(ctx, { ...input, contactId: input.contactId ?? (await findContactOfDeal(ctx, input.dealId)) })
+  await lockRecords(ctx, note, { isContactGiven: input.contactId !== null })
+  await requireCapacity(ctx, note)
+  await insertNote(ctx, note)
+  quota.add(ctx, use, 1)
+  return toNote(note)
+}
+
+/**
+ * Most notes are about a contact alone, which is far from the maximum: concurrent ones share a statement, for speed. Alone,
+ * a note costs nine times the CPU time in the API, and six times in PostgreSQL (16 at once, core alone, 2026-11-29). Returns
+ * undefined for all others.
+ */
+async function createTogether(ctx: Ctx, input: NoteInput): Promise<Note | undefined> {
+  const { contactId, companyId, dealId } = input
+  if (!contactId || companyId || dealId || (await quota.isExact(ctx))) return undefined
+  const use = await quota.require(ctx)
+  const note = { ...toRow(ctx, input), contactId }
+  if (!(await insertTogether(ctx, note))) return undefined
+  quota.add(ctx, use, 1)
+  return toNote(note)
 }
 
 function toRow({ workspaceId, actor }: Ctx, input: NoteInput): NoteRow {
@@ -113,4 +131,25 @@ function countNotes(ctx: Ctx, column: AnyPgColumn, id: string): Promise<number> 
   return ctx.db.$count(found)
 }
 
-const insertNote = insertWithEvents({ into: jsonRows(notes), event: noteCreated, toData: toNote })
+const creation = { into: jsonRows(notes), event: noteCreated, toData: toNote }
+const insertNote = insertWithEvents(creation)
+
+/** More than the notes that several processes create of one contact before they see those of each other. */
+const margin = 1_000
+
+const insertTogether = insertWithEvents<NoteRow & { contactId: ContactId }, Note>({
+  ...creation,
+  name: 'notes of contacts',
+  owner: {
+    ...owningContact,
+    // Not alone: `createNote` does that.
+    lock: () => Promise.resolve(false),
+    ctes: (param) =>
+      touchOwners(
+        param,
+        sql`not exists (
+          select from notes n where n.workspace_id = ${param.workspaceId} and n.contact_id = activities.contact_id
+          offset ${sql.raw(String(maxNotesOfRecord - margin))})`,
+      ),
+  },
+})

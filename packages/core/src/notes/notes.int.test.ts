@@ -17,7 +17,7 @@ import { setQuotas } from '../workspaces/set-quotas.ts'
 import { createNote, maxNotesOfRecord } from './create-note.ts'
 import { listNotes } from './list-notes.ts'
 import { deleteNote, readNote, updateNote } from './notes.ts'
-import { NoteChange, NoteInput, NoteQuery } from './notes.schema.ts'
+import { type Note, NoteChange, NoteInput, NoteQuery } from './notes.schema.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -90,7 +90,7 @@ test('an update emits note.updated with its changes, and a no-op none', async ()
 test('a text of more than 16 KiB is an error, in bytes', async () => {
   const body = 'é'.repeat(8_193)
   const tooLarge = { issues: [{ path: 'body', message: 'must have at most 16 KiB' }] }
-  expect(() => createNote(ctx, NoteInput.parse({ contactId, body }))).toThrow('body: must have at most 16 KiB')
+  await expect(create({ contactId, body })).rejects.toMatchObject(tooLarge)
   const note = await create({ contactId, body: body.slice(1) })
   await expect(updateNote(ctx, note.id, { body })).rejects.toMatchObject(tooLarge)
 })
@@ -125,19 +125,44 @@ test('notes are filtered by what they are about, their author and their time', a
   expect(await find({ sort: '-occurredAt', limit: '2', cursor: page.nextCursor ?? '' })).toEqual(['second'])
 })
 
+test('concurrent notes have their events, also beside one that is refused', async () => {
+  const { id: other } = await createTestContact(ctx)
+  const ids = [contactId, other, newId('con'), contactId]
+  const outcomes = await Promise.allSettled(ids.map((id) => create({ contactId: id })))
+  const [first, second, third, fourth] = outcomes
+  expect(third).toMatchObject({ status: 'rejected', reason: { issues: [{ message: 'Contact not found' }] } })
+  const created = [first, second, fourth].map((outcome) => (outcome?.status === 'fulfilled' ? outcome.value : outcome))
+  const ofNotes = and(eq(events.workspaceId, ctx.workspaceId), eq(events.type, 'note.created'))
+  const emitted = await ctx.db.select().from(events).where(ofNotes)
+  expect(new Set(emitted.map(({ data }) => data))).toEqual(new Set(created))
+  for (const note of created) expect(await readNote(ctx, (note as Note).id)).toEqual(note)
+  expect((await readContact(ctx, other)).lastActivityAt).toBe((created[1] as Note).createdAt)
+})
+
+const fill = (column: string, id: string, count = maxNotesOfRecord) =>
+  ctx.db.execute(sql`
+    insert into notes (workspace_id, id, kind, body, occurred_at, ${sql.identifier(column)})
+    select ${uuidOf(ctx.workspaceId)}, uuidv7(), 'NOTE', 'Called', now(), ${id}::uuid
+    from generate_series(1, ${count}::int)`)
+
 test('a record has at most 10,000 notes', async () => {
   const { id: dealId } = await createTestDeal(ctx)
-  const fill = (column: string, id: string) =>
-    ctx.db.execute(sql`
-      insert into notes (workspace_id, id, kind, body, occurred_at, ${sql.identifier(column)})
-      select ${uuidOf(ctx.workspaceId)}, uuidv7(), 'NOTE', 'Called', now(), ${id}::uuid
-      from generate_series(1, ${maxNotesOfRecord}::int)`)
   await fill('contact_id', uuidOf(contactId))
   await fill('deal_id', uuidOf(dealId))
   const isFull = (name: string) => ({ code: 'quota_exceeded', message: expect.stringContaining(name) })
   await expect(create({ contactId })).rejects.toMatchObject(isFull('contactId'))
   await expect(create({ dealId })).rejects.toMatchObject(isFull('dealId'))
   await create({ contactId: (await createTestContact(ctx)).id })
+  expect((await readContact(ctx, contactId)).lastActivityAt).toBeNull()
+})
+
+test('concurrent notes do not exceed the maximum of their contact', async () => {
+  await fill('contact_id', uuidOf(contactId), maxNotesOfRecord - 2)
+  const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => create({ contactId })))
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual([
+    ...Array.from({ length: 2 }, () => 'fulfilled'),
+    ...Array.from({ length: 3 }, () => 'rejected'),
+  ])
 })
 
 test('the quota of the workspace limits its notes', async () => {
