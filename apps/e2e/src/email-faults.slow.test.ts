@@ -5,10 +5,10 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { queueBackends, type Stack, startStack } from './stack.ts'
 
-const total = countRuns({ gate: 150, full: 20_000 })
+const total = countRuns({ gate: 250, full: 20_000 })
 const kills = countRuns({ gate: 2, full: 10 })
-/** The jobs of one worker. */
-const maxInFlight = 5
+/** A group of each job of one worker. */
+const maxInFlight = 10 * 5
 const batchSize = 50
 const slowly = { delayMs: 20 }
 const timeoutMs = countRuns({ gate: 180_000, full: 600_000 })

@@ -67,9 +67,8 @@ test('each email of a group has its own outcome', async () => {
 })
 
 test('after ten groups a job leaves the rest to others', async () => {
-  const first = await acceptEmails(60)
-  const second = await acceptEmails(60)
-  await send(first[0])
-  expect(listRecipients()).toHaveLength(91)
-  expect(new Set(await readStatuses(second.slice(31)))).toEqual(new Set(['PENDING']))
+  const ids = await acceptEmails(50)
+  await send(ids[0])
+  expect(listRecipients()).toHaveLength(46)
+  expect(new Set(await readStatuses(ids.slice(46)))).toEqual(new Set(['PENDING']))
 })

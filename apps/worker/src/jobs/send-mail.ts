@@ -78,8 +78,8 @@ export async function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
 const renderServiceMail = async (ctx: Ctx, mail: ClaimedMail) =>
   (await mayBeMailed(ctx, mail)) ? ((await renderMail(ctx, mail)) ?? nothingToSend) : nothingToSend
 
-/** A crash interrupts at most one group of each job. */
-const maxGroupSize = 10
+/** A crash interrupts at most one group of each job. More of them would only wait for a connection. */
+const maxGroupSize = 5
 /** After so many groups, the emails of other workspaces have their turn. */
 const maxGroups = 10
 
