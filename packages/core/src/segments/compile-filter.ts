@@ -42,8 +42,8 @@ export interface FilterOptions {
   now?: Date
   /**
    * Whether the statement reads all contacts of a list anyway. PostgreSQL expects that 0.1 % of the contacts have a value
-   * of a custom field. Then it looks up the emails of each of 333,000, instead of reading all emails once: three times as
-   * long. Of what `coalesce` returns, it expects a half.
+   * of a custom field. Then it looks up the emails of each of 333,000, instead of reading all emails once. Of what
+   * `coalesce` returns, it expects a half.
    */
   readsAll?: boolean
 }
