@@ -24,8 +24,11 @@ export interface ReceivedMessage extends HookRequest, Omit<HookContext, 'secret'
 type Turn = <Result>(workspaceId: string, work: () => Promise<Result>, closed?: AbortSignal) => Promise<Result>
 
 const message = 'Another message of the hook is being recorded; send this one again'
-/** Of a workspace, one message: of those that wait, only the bytes are in memory. */
-const inMessageTurn = limitInTurns(Infinity, { maxPerWorkspace: 1, maxWaitMs: 10_000, message })
+/**
+ * Of a workspace, one message: of those that wait, only the bytes are in memory. They wait for long, because each that is
+ * refused is sent again.
+ */
+const inMessageTurn = limitInTurns(Infinity, { maxPerWorkspace: 1, maxWaitMs: 30_000, message })
 /** A message of a megabyte has 8,000 events: others take their turns between its transactions. */
 const inRecordingTurn = limitInTurns(2, { maxPerWorkspace: 1, rests: true, maxWaitMs: 10_000, message })
 const maxSubscriptions = 10_000
