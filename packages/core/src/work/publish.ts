@@ -125,6 +125,8 @@ const selectPublishable = namedStatement('find publishable work', {
       where o.kind = backlog.kind and o.workspace_id = backlog.workspace_id
         and (published_at is null or published_at <= ${now})
         and (not backlog.is_suspended or o.kind = any(${passingSuspension}))
+        -- Jobs of emails take others along: those of a worker that died or hangs do not hold up the rest.
+        and (o.kind <> 'EMAIL' or o.token is null)
       order by created_at, id limit coalesce((${publishedPerKind}::json ->> backlog.kind)::int, 0)) due
     where token is null
       and (published_at is null or published_at < ${republishBefore})
