@@ -1,4 +1,5 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
@@ -13,6 +14,7 @@ import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
+import { lockContact } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { events } from '../../db/schema/index.ts'
 import { type MailHookId, uuidOf } from '../../kernel/ids.ts'
@@ -204,14 +206,11 @@ test('the event of a workspace is recorded between the transactions of four othe
 test('the hook rests after a transaction for as long as the transaction took', async () => {
   const hook = await createMailHook(ctx, input)
   const { id } = await createTestContact(ctx, { email: 'unknown-0@example.com' })
-  const other = await database.pool.connect()
-  await other.query('begin')
-  await other.query('select from contacts where id = $1 for update', [uuidOf(id)])
+  const other = await openTransaction(database.db, (db) => lockContact({ ...ctx, db }, id))
   const receiving = receive(hook.id, eventsOf(101, bounced))
-  await expect.poll(countLockWaits).toBe(1)
+  await waitUntilBlocked(database.db)
   await sleep(300)
-  await other.query('commit')
-  other.release()
+  await other.commit()
   await receiving
   const { rows } = await database.pool.query<{ ms: number }>(
     `select extract(epoch from max(created_at) - min(created_at))::float8 * 1000 as ms
@@ -220,13 +219,6 @@ test('the hook rests after a transaction for as long as the transaction took', a
   )
   expect(rows[0]?.ms).toBeGreaterThan(590)
 })
-
-async function countLockWaits(): Promise<number> {
-  const { rowCount } = await database.pool.query(
-    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  )
-  return rowCount ?? 0
-}
 
 test('recording stops when the client has closed the connection', async () => {
   const hook = await createMailHook(ctx, input)
