@@ -175,7 +175,7 @@ test('deletes the rows of deleted forms', async () => {
     (await database.pool.query('select from form_submissions where form_id = $1', [uuidOf(form.id)])).rowCount
   await maintain()
   expect(await count()).toBe(1)
-  await database.pool.query(`update forms set deleted_at = now() - interval '1 hour'`)
+  await database.pool.query(`update forms set deleted_at = now() - interval '1 hour' where deleted_at is not null`)
   await maintain()
   expect(await count()).toBe(0)
 })

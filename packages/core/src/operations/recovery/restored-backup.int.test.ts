@@ -115,7 +115,7 @@ test('gives up all mails that wait for a budget after a failure halfway', async 
   await setQuotas(ctx, { confirmations: 1 })
   await askVisitors(ctx, (await createTestList(ctx)).id, { count: 2 })
   await database.pool.query(`alter table mails add constraint failure check (status <> 'INTERRUPTED') not valid`)
-  await expect(restore()).rejects.toMatchObject({ cause: { constraint: expect.stringMatching(/^failure/) as string } })
+  await expect(restore()).rejects.toMatchObject({ cause: { message: expect.stringContaining('"failure') as string } })
   await database.pool.query('alter table mails drop constraint failure')
   expect(await restore()).toMatchObject({ mails: 2 })
   expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
