@@ -20,7 +20,7 @@ import { createBlockedError, findEmailBlocks } from '../suppressions/email-block
 import { emailsPerAddress, lockEmailQuotas, requireEmailQuotas } from './email-quotas.ts'
 import type { EmailRow } from './email-record.ts'
 import { requireTemplateSender } from './email-sender.ts'
-import type { EmailBatchFailure, EmailInput } from './emails.schema.ts'
+import { type EmailInput, refusalCodes } from './emails.schema.ts'
 import { insertEmails, lockTemplates, type SendableTemplate } from './insert-emails.ts'
 import { checkData } from './templates/variables.ts'
 
@@ -75,18 +75,9 @@ async function acceptAll(ctx: Ctx, inputs: readonly EmailInput[]): Promise<Map<E
   ])
 }
 
-const refusalCodes = [
-  'validation_error',
-  'opted_out',
-  'wrong_state',
-  'forbidden',
-  'domain_not_verified',
-  'quota_exceeded',
-  'identity_conflict',
-] as const satisfies EmailBatchFailure['code'][]
 type RefusalCode = (typeof refusalCodes)[number]
 
-/** Whether the error is about one email, and says nothing of others. */
+/** Whether an error is one of `refusalCodes`. */
 export const isRefusal = (error: unknown): error is AppError & { code: RefusalCode } =>
   error instanceof AppError && (refusalCodes as readonly string[]).includes(error.code)
 

@@ -126,16 +126,19 @@ const EmailBatchSuccess = z
   .object({ status: z.literal('ACCEPTED').describe('The email was accepted.'), email: EmailRecord })
   .meta({ id: 'EmailBatchSuccess', description: 'The email was accepted.' })
 
+/** The errors that are about one email, and say nothing of others. */
+export const refusalCodes = [
+  'validation_error',
+  'opted_out',
+  'wrong_state',
+  'forbidden',
+  'domain_not_verified',
+  'quota_exceeded',
+  'identity_conflict',
+] as const
+
 const EmailBatchFailure = batchFailure('Email', {
-  codes: [
-    'validation_error',
-    'opted_out',
-    'wrong_state',
-    'forbidden',
-    'domain_not_verified',
-    'quota_exceeded',
-    'identity_conflict',
-  ],
+  codes: refusalCodes,
   status: 'Nothing was accepted for this entry.',
   issues: 'The invalid fields of the entry, if `code` is `validation_error`.',
   details: {},
