@@ -15,9 +15,10 @@ import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
 import { violatedConstraint } from '../db/database-errors.ts'
 import { severalRows } from '../db/json-rows.ts'
 import { companies } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { emitMany, emitUpdates } from '../events/emit.ts'
 import { AppError, changedConcurrently, invalidField } from '../kernel/errors.ts'
-import { type CompanyId, uuidOf } from '../kernel/ids.ts'
+import { type CompanyId } from '../kernel/ids.ts'
 import { companyQuota } from '../quotas/record-quota.ts'
 import { quotaExceeded } from '../quotas/require-quota.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -215,12 +216,7 @@ async function freeDomains(ctx: Ctx, ids: readonly CompanyId[]): Promise<void> {
   await ctx.db
     .update(companies)
     .set({ domain: sql`null` })
-    .where(
-      and(
-        eq(companies.workspaceId, ctx.workspaceId),
-        sql`${companies.id} = any(${sql.param(ids.map(uuidOf))}::uuid[])`,
-      ),
-    )
+    .where(and(eq(companies.workspaceId, ctx.workspaceId), isAnyOf(companies.id, ids)))
 }
 
 function isKeyTaken(error: unknown): false {

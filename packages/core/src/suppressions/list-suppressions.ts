@@ -1,6 +1,7 @@
-import { and, eq, or, sql } from 'drizzle-orm'
+import { and, eq, or } from 'drizzle-orm'
 import { readContact } from '../contacts/read-contact.ts'
 import { suppressions } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { Page } from '../request/paging.ts'
@@ -17,10 +18,7 @@ export async function listSuppressionsOfContact(ctx: Ctx, contactId: ContactId):
     .where(
       and(
         eq(suppressions.workspaceId, ctx.workspaceId),
-        or(
-          eq(suppressions.contactId, contactId),
-          sql`${suppressions.emailHash} = any(${sql.param(hashEmailWithAllKeys(ctx, email))})`,
-        ),
+        or(eq(suppressions.contactId, contactId), isAnyOf(suppressions.emailHash, hashEmailWithAllKeys(ctx, email))),
       ),
     )
     .orderBy(suppressions.createdAt, suppressions.id)

@@ -1,6 +1,7 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { suppressions } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import type { SuppressionId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
@@ -76,7 +77,7 @@ export async function listSuppressions(ctx: Ctx, query: SuppressionQuery): Promi
             contactId && eq(suppressions.contactId, contactId),
             reason && eq(suppressions.reason, reason),
             source && eq(suppressions.source, source),
-            hashes && sql`${suppressions.emailHash} = any(${sql.param(hashes)})`,
+            hashes && isAnyOf(suppressions.emailHash, hashes),
             isCreatedInRange(suppressions, query),
             after,
           ),

@@ -1,8 +1,9 @@
 /** What contacts chose about tracking. Every change is made with the contact locked. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { contacts, type TrackingProof, trackingConsents } from '../../db/schema/index.ts'
+import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import { emit } from '../../events/emit.ts'
-import { type ContactId, uuidOf } from '../../kernel/ids.ts'
+import { type ContactId } from '../../kernel/ids.ts'
 import { type Ctx, getActorId } from '../../request/context.ts'
 import { type TrackingChoice, deny, endGrants, merge, noTrackingChoice } from './change-consent.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
@@ -22,11 +23,11 @@ export async function findTrackingChoices(
 ): Promise<Map<ContactId, TrackingChoices>> {
   if (addressed.length === 0) return new Map()
   const { contactId, opens, clicks } = trackingConsents
-  const ids = addressed.map(({ id }) => uuidOf(id))
+  const ids = addressed.map(({ id }) => id)
   const rows = await ctx.db
     .select({ contactId, opens, clicks })
     .from(trackingConsents)
-    .where(and(eq(trackingConsents.workspaceId, ctx.workspaceId), sql`${contactId} = any(${sql.param(ids)}::uuid[])`))
+    .where(and(eq(trackingConsents.workspaceId, ctx.workspaceId), isAnyOf(contactId, ids)))
   const stored = new Map(rows.map((row) => [row.contactId, row]))
   const denials = await findTrackingDenials(
     ctx,

@@ -4,6 +4,7 @@
  */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { trackingDenials } from '../../db/schema/index.ts'
+import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import { type ContactId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { hashEmail, hashEmails, hashEmailWithAllKeys } from '../hash-email.ts'
@@ -37,12 +38,7 @@ export async function findTrackingDenials(ctx: Ctx, emails: readonly string[]): 
   const rows = await ctx.db
     .select({ emailHash, action })
     .from(trackingDenials)
-    .where(
-      and(
-        eq(trackingDenials.workspaceId, ctx.workspaceId),
-        sql`${emailHash} = any(${sql.param([...emailOf.keys()])}::text[])`,
-      ),
-    )
+    .where(and(eq(trackingDenials.workspaceId, ctx.workspaceId), isAnyOf(emailHash, [...emailOf.keys()])))
   const byEmail = Map.groupBy(rows, (row) => emailOf.get(row.emailHash) ?? '')
   return new Map([...byEmail].map(([email, denials]) => [email, denials.map((denial) => denial.action)]))
 }
