@@ -42,6 +42,7 @@ const sequences = [
   'as b · confirm A · remove A · as a · merge into b · A is UNSUBSCRIBED · B is CONFIRMED',
   'changes must be confirmed · bounce · move to b · A is PENDING · B is PENDING · mails to b are 2',
   'as b · file UNSUBSCRIBED A · file CONFIRMED A · A is UNSUBSCRIBED',
+  'leave A · remove B · export as who left B · confirm B: 409',
   'as b · suppress as BOUNCED · ask A · A is none · lift · ask A · A is PENDING',
   'complain · ask A · link A · A is CONFIRMED · complain · A is COMPLAINED',
   'gets a mail of A · erase · confirm A · old link · A is UNSUBSCRIBED · A reaches 0',

@@ -100,9 +100,20 @@ export async function lift(story: Story, name = story.at): Promise<Response> {
 }
 
 /** Imports a file with one row, of a list or of all. */
-export async function importRow(story: Story, [status = '', scope = '', date = '']: string[]) {
+export function importRow(story: Story, [status = '', scope = '', date = '']: string[]) {
   const query = scope === 'all' ? '' : `?listId=${listOf(story, scope)}&consent=confirmed`
-  const raw = `email,status,unsubscribedAt\n${emailOf(story)},${status},${date}\n`
+  return importFile(story, query, `email,status,unsubscribedAt\n${emailOf(story)},${status},${date}\n`)
+}
+
+/** Imports the export of the contact, which the request says is of people who left a list. */
+export async function importExport(story: Story, [list = '']: string[]) {
+  const { text } = await story.api.call('GET', '/contacts/export?format=csv', { key: story.workspace.key })
+  const [header = '', ...rows] = text.split(/\r?\n/)
+  const own = rows.filter((row) => row.includes(emailOf(story)))
+  return importFile(story, `?listId=${listOf(story, list)}&status=UNSUBSCRIBED`, [header, ...own, ''].join('\n'))
+}
+
+async function importFile(story: Story, query: string, raw: string) {
   const headers = { 'content-type': 'text/csv' }
   const response = await call(story, `POST /contacts/import${query}`, { raw, headers })
   if (response.status === 202) await runQueuedImport(ctxOf(story), (response.body as Import).id)

@@ -19,6 +19,7 @@ import {
   countMails,
   emailOf,
   findContact,
+  importExport,
   importRow,
   lift,
   linkOf,
@@ -74,6 +75,7 @@ const steps: Record<string, Step> = {
   'lift at _': (story, [name]) => lift(story, name),
   'file _ _': importRow,
   'file _ _ of _': importRow,
+  'export as who left _': importExport,
   async 'move to _'(story, [name = '']) {
     const id = await findContact(story)
     story.at = name

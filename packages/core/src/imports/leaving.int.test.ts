@@ -90,6 +90,18 @@ test('an export that comes back to its workspace says nothing new', async () => 
 })
 
 test.each([
+  ['the request', 'email,emailSubscribedStatus\nada@example.com,UNSUBSCRIBED\n', 'UNSUBSCRIBED'],
+  ['a column', 'email,status,emailSubscribedStatus\nada@example.com,UNSUBSCRIBED,UNSUBSCRIBED\n', undefined],
+  ['a moment', 'email,unsubscribedAt,emailSubscribedStatus\nada@example.com,2020-01-02,UNSUBSCRIBED\n', undefined],
+] as const)('an opt-out that %s states is recorded for each list', async (_, file, status) => {
+  const lists = [await createTestList(ctx), await createTestList(ctx)]
+  for (const { id: listId } of lists)
+    expect(await runTestImport(ctx, file, { listId, status })).toMatchObject({ optedOut: 1 })
+  const said = await readSuppressions(ctx, { email: 'ada@example.com', listId: 'any' })
+  expect(said.map(({ listId }) => listId)).toEqual(lists.map(({ id }) => id))
+})
+
+test.each([
   ['subscribed_to_emails', 'true', 'false'],
   ['Subscribed To Newsletter', 'ja', 'NEIN'],
   ['Unsubscribed from all email', 'No', 'Yes'],

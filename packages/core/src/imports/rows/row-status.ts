@@ -17,7 +17,7 @@ export interface RowStatus {
   optInAddress?: string | undefined
   /** When the person opted out, or the address bounced. */
   unsubscribedAt?: Timestamp | undefined
-  /** The status of an export of Rapport. The contact here may have it already: then it says nothing new. */
+  /** What an export of Rapport alone says. The contact here may have it already: then it says nothing new. */
   exported?: FileStatus | undefined
 }
 
@@ -76,14 +76,17 @@ export function parseStatus(given: Values, ofEveryRow: readonly FileStatus[]): R
   const address = OptInAddress.safeParse(given['optInAddress'])
   for (const { message } of address.error ? toIssues(address.error) : []) issues.push({ path: 'optInAddress', message })
   const leaving = readLeaving(given['unsubscribedAt'])
-  const statuses = [...ofEveryRow, ...readStatuses(given, issues)]
+  const { emailSubscribedStatus, ...others } = given
+  const stated = [...ofEveryRow, ...readStatuses(others, issues)]
+  const summary = readStatuses({ emailSubscribedStatus }, issues)
+  const statuses = [...stated, ...summary]
   if (leaving.hasLeft && !statuses.some(isOptOut)) statuses.push('UNSUBSCRIBED')
   const status = {
     statuses,
     confirmedAt: proof && 'at' in proof ? proof.at : undefined,
     optInAddress: address.data || undefined,
     unsubscribedAt: leaving.at,
-    exported: readStatuses({ emailSubscribedStatus: given['emailSubscribedStatus'] }, []).find(isOptOut),
+    exported: leaving.hasLeft ? undefined : summary.find((one) => isOptOut(one) && !stated.includes(one)),
   }
   const hasSaid = ofEveryRow.length > 0 || statusProperties.some((name) => given[name] !== undefined)
   return {
