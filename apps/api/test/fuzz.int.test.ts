@@ -1,7 +1,7 @@
 /** Calls every route of the OpenAPI document with valid and invalid values. */
 import fc from 'fast-check'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { chooseSeed, countRuns } from '@rapport/testing/runs.ts'
+import { chooseSeed, countRuns, isFullRun } from '@rapport/testing/runs.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ErrorBody } from '../src/http/error-handler.ts'
@@ -19,7 +19,7 @@ interface DocumentedOperation {
 }
 
 const seed = chooseSeed(20_261_121)
-const runsPerOperation = countRuns({ gate: 6, full: 200 })
+const runsPerOperation = countRuns({ gate: 4, full: 200 })
 
 const api = useForFile(() => startTestApi({ environment: { LOG_LEVEL: 'trace' } }))
 const workspace = useForFile(() => api.signUp())
@@ -149,12 +149,15 @@ test(`a response to a random request is no 5xx, and as documented (seed ${seed})
   expect(succeeded.length).toBeGreaterThan(operations.length * 0.5)
 })
 
+/** Texts that cannot be stored. At the gate, `json-body.int.test.ts` sends them to every route. */
+const unstorable = isFullRun ? ['\u0000', '\ud800'] : []
+
 /** Values that are invalid for the schema. */
 function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unknown[] {
   const [one, other] = Array.isArray(type) ? type.map((name) => ({ maxLength, maxItems, type: name })) : anyOf
   if (one && other?.type === 'null') return invalidValues(one as Schema).filter((value) => value !== null)
   if (one?.type === 'string' && other?.type === 'string') return invalidValues(one as Schema)
-  if (type === 'string') return [5, true, null, [], {}, '\u0000', '\ud800', 'x'.repeat((maxLength ?? 1_000_000) + 1)]
+  if (type === 'string') return [5, null, {}, ...unstorable, 'x'.repeat((maxLength ?? 1_000_000) + 1)]
   if (type === 'integer' || type === 'number') return ['5', true, null, [], {}]
   if (type === 'boolean') return ['true', 1, null, [], {}]
   if (type === 'array')

@@ -3,6 +3,7 @@ import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { operationIds } from '@rapport/core/auth/rights/operations.ts'
 import { rightNames } from '@rapport/core/auth/rights/rights.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { tools } from '../src/mcp/tools.ts'
@@ -54,32 +55,31 @@ test('an operation that rights can name shows its id as `x-required-right`', () 
   }
 })
 
-describe.each(fc.sample(someRights, { numRuns: 20, seed: 7 }).map((rights, set) => ({ set, rights })))(
-  'set $set',
-  ({ rights }) => {
-    test('a key may call what the model says, and no other operation', async () => {
-      const { key } = (await issue(rights)).body
-      for (const { method, path, operationId } of secured) {
-        // No body: what is allowed fails later, except by its role.
-        const { status, body } = await api.call<{ message?: string }>(method, path, { key })
-        const isRefused = status === 403 && body.message === `The rights of this API key do not include ${operationId}`
-        expect([operationId, isRefused, status === 401]).toEqual([operationId, !isAllowed(rights, operationId), false])
-      }
-    })
+describe.each(
+  fc.sample(someRights, { numRuns: countRuns({ gate: 8, full: 20 }), seed: 7 }).map((rights, set) => ({ set, rights })),
+)('set $set', ({ rights }) => {
+  test('a key may call what the model says, and no other operation', async () => {
+    const { key } = (await issue(rights)).body
+    for (const { method, path, operationId } of secured) {
+      // No body: what is allowed fails later, except by its role.
+      const { status, body } = await api.call<{ message?: string }>(method, path, { key })
+      const isRefused = status === 403 && body.message === `The rights of this API key do not include ${operationId}`
+      expect([operationId, isRefused, status === 401]).toEqual([operationId, !isAllowed(rights, operationId), false])
+    }
+  })
 
-    test('a tool of agents needs the right to all that it does', async () => {
-      const { key } = (await issue(rights)).body
-      const { body } = await callMethod(api, key, { method: 'tools/list' })
-      const listed = (body.result as { tools: { name: string }[] }).tools.map(({ name }) => name)
-      const allowed = tools.filter(({ operations }) => operations.every((id) => isAllowed(rights, id)))
-      expect(listed).toEqual(allowed.map(({ name }) => name))
-      for (const { name } of tools.filter((tool) => !allowed.includes(tool))) {
-        const { isError, value } = await callTool(api, key, { name })
-        expect([name, isError, value['code']]).toEqual([name, true, 'forbidden'])
-      }
-    })
-  },
-)
+  test('a tool of agents needs the right to all that it does', async () => {
+    const { key } = (await issue(rights)).body
+    const { body } = await callMethod(api, key, { method: 'tools/list' })
+    const listed = (body.result as { tools: { name: string }[] }).tools.map(({ name }) => name)
+    const allowed = tools.filter(({ operations }) => operations.every((id) => isAllowed(rights, id)))
+    expect(listed).toEqual(allowed.map(({ name }) => name))
+    for (const { name } of tools.filter((tool) => !allowed.includes(tool))) {
+      const { isError, value } = await callTool(api, key, { name })
+      expect([name, isError, value['code']]).toEqual([name, true, 'forbidden'])
+    }
+  })
+})
 
 test('no sequence of requests makes a key that may do more than its maker', async () => {
   const ladder = ['VIEWER', 'MEMBER', 'ADMIN', 'OWNER']

@@ -44,7 +44,7 @@ test('a document that breaks the specification or a rule has problems', async ()
     expect(invalid.filter((problem) => problem.startsWith(tool))).not.toEqual([])
   }
   const { license: __, ...unlicensed } = document.info
-  expect(await findProblems({ ...document, info: unlicensed })).toEqual([
+  expect(await findProblems({ ...small, info: unlicensed })).toContainEqual(
     expect.stringMatching(/^redocly info-license/),
-  ])
+  )
 })

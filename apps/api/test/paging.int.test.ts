@@ -1,7 +1,7 @@
 import { type EventId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { countRuns } from '@rapport/testing/runs.ts'
+import { countRuns, isFullRun } from '@rapport/testing/runs.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { createParents, fillListings, listings, pathOf, readListingTemplates } from './listings.ts'
 import { expectError, freshEmail, startTestApi } from './testing.ts'
@@ -76,7 +76,8 @@ test.each(listings)('%s returns each record once, newest first', async (path) =>
     a.createdAt < b.createdAt || (a.createdAt === b.createdAt && idOf(a) < idOf(b)) ? 1 : -1,
   )
   expect(whole.data).toEqual(sorted)
-  for (const limit of [1, 2, 3, whole.data.length - 1, whole.data.length]) {
+  const { length } = whole.data
+  for (const limit of isFullRun ? [1, 2, 3, length - 1, length] : [3, length - 1, length]) {
     const pages = await readAll(path, `${usual}limit=${limit}`)
     expect(pages.flat()).toEqual(whole.data)
     expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
@@ -86,25 +87,30 @@ test.each(listings)('%s returns each record once, newest first', async (path) =>
   expect((await getPage(path, 'sort=-createdAt&limit=100')).body).toEqual(whole)
 })
 
+const invalidLimits = [
+  '0',
+  '-1',
+  '101',
+  '1000',
+  '1e1',
+  '1.5',
+  '+5',
+  '0x10',
+  'abc',
+  '',
+  '%20',
+  '5%20',
+  '٣',
+  'NaN',
+  '1&limit=2',
+]
+
 test.each(listings)('%s accepts a limit from 1 to 100 only', async (path) => {
-  for (const limit of ['1', '100', '007']) expect(await getPage(path, `limit=${limit}`)).toMatchObject({ status: 200 })
-  for (const limit of [
-    '0',
-    '-1',
-    '101',
-    '1000',
-    '1e1',
-    '1.5',
-    '+5',
-    '0x10',
-    'abc',
-    '',
-    '%20',
-    '5%20',
-    '٣',
-    'NaN',
-    '1&limit=2',
-  ]) {
+  // One schema reads the limit of all listings.
+  const isWhole = isFullRun || path === '/contacts'
+  for (const limit of isWhole ? ['1', '100', '007'] : ['100'])
+    expect(await getPage(path, `limit=${limit}`)).toMatchObject({ status: 200 })
+  for (const limit of isWhole ? invalidLimits : ['0', '101']) {
     const { issues } = expectError(await getPage(path, `limit=${limit}`), 400)
     expect([limit, issues?.[0]?.path]).toEqual([limit, 'limit'])
   }

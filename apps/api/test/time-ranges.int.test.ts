@@ -59,6 +59,8 @@ test.each(listings)('%s returns exactly the records of a time range', async (tem
     [undefined, middle],
     [middle, later(middle, 1)],
     [first, last],
+  ]
+  const others: typeof ranges = [
     [later(last, 1), undefined],
     [undefined, first],
     [dateOf(first), undefined],
@@ -69,6 +71,8 @@ test.each(listings)('%s returns exactly the records of a time range', async (tem
     [middle.replace('Z', '%2B00:00'), undefined],
     [last, first],
   ]
+  // One condition compares the times of all listings.
+  if (isFullRun || template === '/contacts' || template === '/events') ranges.push(...others)
   for (const [after, before] of ranges) {
     const expected = all.filter((item) => {
       const time = Date.parse(timeOf(item))

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { expect, test } from 'vitest'
 import { expectError, freshEmail, operationsOf, startTestApi, type TestApi } from '../../test/testing.ts'
 
@@ -71,7 +72,9 @@ test('a malformed id in a path gets exactly the response of an unknown id', asyn
     const body = hasBody ? { body: example } : {}
     const missing = await api.call(method, path, { key: workspace.key, ...body })
     expectError(missing, 404)
-    for (const id of wrongIds) {
+    // One function reads all ids.
+    const isWhole = isFullRun || template === '/contacts/{id}'
+    for (const id of isWhole ? wrongIds : ['null', '%00', 'xyz_01kag7m3v9e8fs2t4w6x8y0z1b', 'a'.repeat(101)]) {
       const wrong = path.replace(/[a-z]{3}_[0-9a-z]{26}/, id)
       // Read as a listing with a slash too many.
       if (method === 'GET' && wrong.endsWith('/')) continue

@@ -2,6 +2,7 @@ import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fillWorkspace, type Ids } from '../../../test/isolation-cases.ts'
 import {
@@ -17,9 +18,12 @@ import {
 const api = useForFile(() => startTestApi())
 let workspace: TestWorkspace
 let ids: Ids
+/** The operations with If-Match. */
+let supporting: string[]
 beforeAll(async () => {
   workspace = await api.signUp()
   ids = await fillWorkspace(api, workspace)
+  supporting = await operationsWith('If-Match')
 })
 
 const request = (method: string, path: string, call: Call = {}) =>
@@ -97,6 +101,8 @@ test('every GET of a single record supports If-None-Match', async () => {
 })
 
 describe.each(Object.entries(records))('%s', (template, { path: toPath, change, deletion }) => {
+  // The same code reads the headers of all routes.
+  const isWhole = isFullRun || template === '/companies/{id}'
   beforeAll(async () => {
     await request('POST', `/lists/${ids.list}/subscribers`, { body: { contactId: ids.contact, status: 'CONFIRMED' } })
   })
@@ -105,36 +111,37 @@ describe.each(Object.entries(records))('%s', (template, { path: toPath, change, 
     const path = toPath(ids)
     const tag = await readTag(path)
     expect(tag).toMatch(/^"[\w-]{27}"$/)
-    for (const value of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+    for (const value of isWhole ? [tag, `W/${tag}`, `"other", ${tag}`, '*'] : [tag]) {
       const response = await request('GET', path, { headers: { 'if-none-match': value } })
       expect([response.status, response.text, response.headers['etag']]).toEqual([304, '', tag])
     }
     expect((await request('HEAD', path, { headers: { 'if-none-match': tag } })).status).toBe(304)
-    for (const value of ['"other"', 'other', '']) {
+    for (const value of isWhole ? ['"other"', 'other', ''] : ['"other"']) {
       expect((await request('GET', path, { headers: { 'if-none-match': value } })).status).toBe(200)
     }
   })
 
   test('is not changed by PATCH or DELETE with another ETag', async () => {
-    const [path, supporting] = [toPath(ids), await operationsWith('If-Match')]
+    const path = toPath(ids)
     const changes = ['PATCH', 'DELETE'].filter((method) => supporting.includes(`${method} ${template}`))
     expect(changes.includes('PATCH')).toBe(change !== undefined)
     const tag = await readTag(path)
     for (const method of changes) {
       const send = (value: string) =>
         requestIfMatch(method, path, { tag: value, body: method === 'PATCH' ? change : deletion })
-      for (const value of ['"other"', '"other", "else"', '""', 'W/"other"', '"other-gzip"']) {
+      for (const value of isWhole ? ['"other"', '"other", "else"', '""', 'W/"other"', '"other-gzip"'] : ['"other"'])
         expectError(await send(value), 412, 'The record has changed since it was read: read it again')
+      if (isWhole) {
+        for (const [value, additions] of [
+          [`W/${tag}`, '"W/"'],
+          [`"other", ${tag.replace(/"$/, '-gzip"')}`, '"-gzip"'],
+          [`W/${tag.replace(/"$/, ';br"')}`, '"W/" and ";br"'],
+        ] as const) {
+          const message = `The ETag is not as the API returned it: a proxy has added ${additions} to it`
+          expectError(await send(value), 412, message)
+        }
+        expectError(await send('other'), 400, 'If-Match: must be "*" or a list of ETags in double quotes')
       }
-      for (const [value, additions] of [
-        [`W/${tag}`, '"W/"'],
-        [`"other", ${tag.replace(/"$/, '-gzip"')}`, '"-gzip"'],
-        [`W/${tag.replace(/"$/, ';br"')}`, '"W/" and ";br"'],
-      ] as const) {
-        const message = `The ETag is not as the API returned it: a proxy has added ${additions} to it`
-        expectError(await send(value), 412, message)
-      }
-      expectError(await send('other'), 400, 'If-Match: must be "*" or a list of ETags in double quotes')
       expect(await readTag(path)).toBe(tag)
     }
   })
