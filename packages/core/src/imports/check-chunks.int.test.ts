@@ -22,7 +22,8 @@ const ctx = useTestCtx(database)
 
 const defineSeats = () => createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
 
-const rows = Array.from({ length: 12_000 }, (_, n) => `ada${n}@example.com;1.234\n`)
+/** More than one chunk of the first pass. Few people, as each that is written takes time. */
+const rows = Array.from({ length: 12_000 }, (_, n) => `ada${n % 100}@example.com;1.234\n`)
 const file = ['email;seats\n', ...rows, 'last@example.com;1.234,5\n']
 
 test('one decimal comma at the end decides for the first row, also after a restart', async () => {
@@ -36,7 +37,7 @@ test('one decimal comma at the end decides for the first row, also after a resta
   expect(await readImport(ctx, id)).toMatchObject({ processed: 0 })
   await releaseClaim(ctx, first.claim, 'retry')
   await runQueuedImport(ctx, id)
-  expect(await readImport(ctx, id)).toMatchObject({ status: 'COMPLETED', created: 12_001, failed: 0 })
+  expect(await readImport(ctx, id)).toMatchObject({ status: 'COMPLETED', created: 101, skipped: 11_900, failed: 0 })
   const { rows: values } = await database.db.execute(sql`
     select distinct custom_field_values -> 'seats' as seats from contacts
     where workspace_id = ${uuidOf(ctx.workspaceId)} order by seats`)
