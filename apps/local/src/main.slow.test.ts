@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postg
 import { withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { runProcess, startProcess } from '@rapport/testing/processes/processes.ts'
 import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
@@ -159,7 +160,7 @@ describe('an installation', () => {
     await utimes('apps/api/src/main.ts', new Date(), new Date())
     await waitUntil(() => launcher.stdout().includes('Restarted the API.'), { describe: 'the API starts again' })
     // A file of core starts both again, at once: neither may stop the launcher.
-    for (const restarts of [1, 2, 3, 4]) {
+    for (let restarts = 1; restarts <= countRuns({ gate: 1, full: 4 }); restarts += 1) {
       await utimes('packages/core/src/runtime/version.ts', new Date(), new Date())
       const haveRestarted = () => launcher.stdout().split('Restarted the worker.').length > restarts
       await waitUntil(haveRestarted, { describe: 'the worker starts again' })

@@ -12,7 +12,7 @@ test.each(keptSeeds)('$story (seed $seed)', async ({ seed, ...limits }) => {
 
 const scenarios = ['mails', 'campaign', 'drain', 'cancellation', 'consent', 'import', 'bounces'].slice(
   0,
-  countRuns({ gate: 3, full: 7 }),
+  countRuns({ gate: 1, full: 7 }),
 )
 const seeds = [8, 34, 13, 21, 55].slice(0, countRuns({ gate: 1, full: 5 }))
 

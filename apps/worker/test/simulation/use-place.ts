@@ -20,15 +20,15 @@ export function useSimulation(): (seed: number, limits: Limits) => Promise<Run> 
 }
 
 const gates = {
-  mails: 4,
-  campaign: 2,
-  cancellation: 2,
-  drain: 3,
-  consent: 2,
-  import: 2,
+  mails: 2,
+  campaign: 1,
+  cancellation: 1,
+  drain: 2,
+  consent: 1,
+  import: 1,
   bounces: 1,
-  deals: 4,
-  emails: 3,
+  deals: 2,
+  emails: 1,
 }
 
 /** The seeds of a scenario. Those of a campaign have the most statements. */
