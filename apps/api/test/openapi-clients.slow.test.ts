@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { generateSdk } from '@rapport/sdk/generate.ts'
 import { generateTypes } from '@rapport/sdk/test/generate-types.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { goEnvironment } from '@rapport/testing/processes/go-environment.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { startTestApi } from './testing.ts'
 
@@ -43,5 +44,8 @@ test('the types that openapi-typescript generates compile under strict', async (
   const project = join(folder.path, 'tsconfig.json')
   await writeFile(join(folder.path, 'schema.ts'), await generateTypes(document))
   await writeFile(project, JSON.stringify({ compilerOptions, files: ['schema.ts'] }))
-  await expect(run(join(root, 'node_modules/.bin/tsc'), ['-p', project])).resolves.toMatchObject({ stdout: '' })
+  const options = { env: goEnvironment() }
+  await expect(run(join(root, 'node_modules/.bin/tsc'), ['-p', project], options)).resolves.toMatchObject({
+    stdout: '',
+  })
 })

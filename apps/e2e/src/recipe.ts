@@ -2,6 +2,7 @@
 import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { goSettings } from '@rapport/testing/processes/go-environment.ts'
 import { startCommand } from '@rapport/testing/processes/processes.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -63,7 +64,7 @@ export async function copyRepository(tests: readonly string[]): Promise<Copy> {
       const started = await startCommand({
         command: 'bash',
         parameters: ['-c', script],
-        env: { PATH: path, GOMAXPROCS: '1', ...env },
+        env: { PATH: path, ...goSettings, ...env },
       })
       const { code } = await started.exited
       return { code, output: started.stdout() + started.stderr() }

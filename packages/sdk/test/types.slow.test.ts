@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { goEnvironment } from '@rapport/testing/processes/go-environment.ts'
 import { isFullRun } from '@rapport/testing/runs.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildPackage } from './build-package.ts'
@@ -47,7 +48,7 @@ async function compile(compiler: string, environment: object, programs: string[]
   await Promise.all(programs.map((program, index) => writeFile(join(folder, files[index] ?? ''), program)))
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
-  const compiled = run(compiler, ['--pretty', 'false'], { cwd: folder })
+  const compiled = run(compiler, ['--pretty', 'false'], { cwd: folder, env: goEnvironment() })
   const { stdout } = await compiled.catch((error: unknown) => error as { stdout: string })
   return stdout.split('\n').filter((line) => line.includes('error TS'))
 }

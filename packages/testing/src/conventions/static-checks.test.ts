@@ -5,6 +5,7 @@ import { delimiter, resolve } from 'node:path'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { test } from 'vitest'
 import { changedFilesVariable } from '../changed-tests.ts'
+import { goEnvironment } from '../processes/go-environment.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
@@ -32,10 +33,7 @@ test('the source code is formatted', { timeout }, () =>
 
 /** Fails with the output of the program. */
 function expectNoFindings(program: string, ...parameters: string[]): Promise<void> {
-  // One thread for tsc and for the checker of oxlint, which are written in Go: with two they take 51 s of processor time
-  // instead of 32, and other tests need the processors too.
-  const env = { ...inheritedEnvironment(), GOMAXPROCS: '1' }
-  const options = { cwd: root, env, maxBuffer: 50_000_000 }
+  const options = { cwd: root, env: goEnvironment(), maxBuffer: 50_000_000 }
   return new Promise((resolveCheck, reject) => {
     execFile(resolve(root, 'node_modules/.bin', program), parameters, options, (error, stdout, stderr) => {
       if (error) reject(new Error(`${program} found:\n${stdout}${stderr}${stdout || stderr ? '' : error.message}`))
