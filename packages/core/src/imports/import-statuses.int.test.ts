@@ -8,6 +8,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { countRows, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { findContactByEmail } from '../contacts/find-contact.ts'
 import type { ListId } from '../kernel/ids.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -72,21 +73,22 @@ test.each(['skip', 'update'])('an opt-out wins in whatever row, format and chunk
     { email: 'person2@example.com', status: 'BOUNCED', nickname: 'P' },
     { email: 'person2499@example.com', status: 'COMPLAINED' },
   ]
-  for (const rows of [
+  const orders = [
     [...confirmed, ...optOuts],
     [...optOuts, ...confirmed],
-  ]) {
+  ]
+  // At the gate, each order has one of the two.
+  const tried = isFullRun ? orders : orders.slice(onConflict === 'skip' ? 0 : 1).slice(0, 1)
+  for (const rows of tried) {
     const list = await createTestList(ctx)
     const file = rows.map((row) => `${JSON.stringify(row)}\n`)
     const record = await runTestImport(ctx, file, { format: 'ndjson', listId: list.id, onConflict })
     expect(record).toMatchObject({ confirmed: 2_497, optedOut: 1, suppressed: 2, failed: 1 })
     const statuses = await statusesOn(list.id)
     expect(Object.values(statuses).filter((status) => status === 'CONFIRMED')).toHaveLength(2_497)
-    expect([statuses['person1'], statuses['person2'], statuses['person2499']]).toEqual([
-      'UNSUBSCRIBED',
-      undefined,
-      undefined,
-    ])
+    // A contact keeps the spelling of its first row.
+    const first = statuses['person1'] ?? statuses['PERSON1']
+    expect([first, statuses['person2'], statuses['person2499']]).toEqual(['UNSUBSCRIBED', undefined, undefined])
   }
 })
 
