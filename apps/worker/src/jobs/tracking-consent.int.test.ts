@@ -12,7 +12,7 @@ import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import { createTestCampaign, createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
-import { isFullRun } from '@rapport/testing/runs.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
@@ -83,7 +83,7 @@ async function readRecorded(): Promise<string[]> {
 
 const inOrder = (people: readonly Person[]) => people.map(({ uuid }) => uuid).toSorted()
 
-const size = isFullRun ? 10_000 : 450
+const size = countRuns({ gate: 120, full: 10_000 })
 
 test(`of ${size} recipients, nothing is recorded about who denied or never said`, async () => {
   const { campaign, granted, denied, unknown } = await sendToMixed(size)
