@@ -6,6 +6,7 @@ import {
   listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction } from '@rapport/testing/postgres/database.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { ActivityQuery } from '../events/activity.ts'
 import { newId } from '../kernel/ids.ts'
@@ -14,6 +15,7 @@ import { setQuotas } from '../workspaces/set-quotas.ts'
 import { type CompanyInput, CompanyQuery, NewCompany } from './companies.schema.ts'
 import { createCompany } from './create-company.ts'
 import { readCompany } from './find-company.ts'
+import { lockCompanies } from './linked-companies.ts'
 import { listCompanies, listCompanyActivity } from './list-companies.ts'
 import { updateCompany } from './update-company.ts'
 import { upsertCompany } from './write-companies.ts'
@@ -97,6 +99,15 @@ test('a company of a member who leaves has no owner, with one event', async () =
   const { data: activity } = await listCompanyActivity(ctx, company.id, ActivityQuery.parse({}))
   expect(activity.map(({ type }) => type)).toEqual(['company.updated', 'company.created'])
   expect(activity[0]?.data).toMatchObject({ changes: { ownerId: { from: ownerId, to: null } } })
+})
+
+test('a member leaves while a contact that names their company is written', async () => {
+  const ownerId = await createTestMember(ctx)
+  const { id } = await createTestCompany(ctx, { ownerId })
+  const writing = await openTransaction(ctx.db, (db) => lockCompanies({ ...ctx, db }, [id]))
+  await removeMember(ctx, ownerId)
+  await writing.commit()
+  expect(await readCompany(ctx, id)).toMatchObject({ ownerId: null })
 })
 
 test('an owner must be a member of the workspace', async () => {

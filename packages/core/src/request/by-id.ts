@@ -41,7 +41,7 @@ export function lockInOrder(
       .where(and(eq(table.workspaceId, ctx.workspaceId), where, last ? sql`${table.id} > ${last}::uuid` : undefined))
       .orderBy(table.id)
       .limit(limit)
-      .for('update')
+      .for('no key update')
     const ids = locked.map(({ id }) => uuidOf(id as IdOf<IdPrefix>))
     last = ids.at(-1) ?? last
     return ids
