@@ -1,12 +1,14 @@
-/** Deletions of records that the same notes name: each locks them in an order of its own. */
+/** Deletions and merges of records that the same notes name: each locks them in an order of its own. */
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { createTestCompany, createTestContact, createTestDeal } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { deals } from '../db/schema/index.ts'
+import { deals, notes } from '../db/schema/index.ts'
 import { deleteCompany } from '../operations/contacts/delete-company.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
+import { byId } from '../request/by-id.ts'
 import { createNote } from './create-note.ts'
 import { NoteInput } from './notes.schema.ts'
 
@@ -50,6 +52,29 @@ test.each<[string, (of: Records) => Promise<(() => Promise<void>)[]>]>([
     await waitUntilBlocked(database.db, index + 1)
   }
   const outcomes = Promise.allSettled(running)
+  await holding.commit()
+  expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
+})
+
+test('a contact is deleted while notes that name its deals are merged', async () => {
+  const { x, y, z, ofX: first } = await createRecords()
+  const second = (await createTestDeal(ctx, { contactId: x })).id
+  await create({ contactId: y, dealId: second })
+  await create({ contactId: y, dealId: first })
+  const last = await create({ contactId: z, dealId: first })
+  const holding = await openTransaction(ctx.db, (db) =>
+    db
+      .select()
+      .from(notes)
+      .where(byId(notes, ctx, last.id))
+      .for('update'),
+  )
+  // Ends the merge, whose wait for a note of the deletion is the older one.
+  const deletion = deleteContact(ctx, x)
+  await waitUntilBlocked(database.db, 1)
+  const merge = mergeContacts(ctx, z, { contactId: y })
+  await waitUntilBlocked(database.db, 2)
+  const outcomes = Promise.allSettled([deletion, merge])
   await holding.commit()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
 })
