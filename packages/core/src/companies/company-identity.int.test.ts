@@ -1,8 +1,11 @@
 /** Which company `PUT /companies` and batches write, also under concurrency. */
+import { and, eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { createTestCompany, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { companies } from '../db/schema/index.ts'
+import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { CompanyQuery } from './companies.schema.ts'
 import { readCompany } from './find-company.ts'
 import { listCompanies } from './list-companies.ts'
@@ -134,4 +137,27 @@ test('a batch reports or skips existing companies', async () => {
     (await writeCompanyBatch(ctx, { companies: [entry], onConflict })).results[0]
   expect(await write('fail')).toMatchObject({ status: 'FAILED', code: 'already_exists', companyId: id })
   expect(await write('skip')).toMatchObject({ status: 'SKIPPED', company: { id, name: 'Acme' } })
+})
+
+test('two batches that create the same keys in different orders both succeed', async () => {
+  // Holds each batch between its two companies, and leaves none.
+  const domains = ['b.example', 'z.example']
+  const holding = await openTransaction(ctx.db, async (db) => {
+    for (const domain of domains) await createTestCompany({ ...ctx, db }, { domain })
+    await db
+      .delete(companies)
+      .where(and(eq(companies.workspaceId, ctx.workspaceId), isAnyOf(companies.domain, domains)))
+  })
+  const write = async (...keys: [domain: string, externalId: string][]) => {
+    const companies = keys.map(([domain, externalId]) => ({ name: domain, domain, externalId }))
+    const { results } = await writeCompanyBatch(ctx, { companies, onConflict: 'update' })
+    return results.map(({ status }) => status).join(' ')
+  }
+  const one = write(['a.example', 'e2'], ['b.example', 'e1'])
+  await waitUntilBlocked(database.db, 1)
+  const other = write(['aa.example', 'e1'], ['z.example', 'e2'])
+  await waitUntilBlocked(database.db, 2)
+  const outcomes = Promise.all([one, other])
+  await holding.commit()
+  expect((await outcomes).toSorted()).toEqual(['CREATED CREATED', 'UPDATED UPDATED'])
 })
