@@ -34,7 +34,7 @@ What a route says about its handler:
 | *recognizes repetitions* | The handler itself uses \`Idempotency-Key\` to find an earlier submission. |
 | *streams the body* | The handler reads the body while it arrives, without a time limit for the whole. Only its last step runs in the transaction of *idempotent*: [\`idempotentUpload(…)\`](../apps/api/src/http/uploads/idempotent-upload.ts). |
 | *own quota* | The request may take minutes. It does not count as a concurrent request. |
-| *expensive read* | The request may read all records of the workspace, as a listing with \`search\`, \`count\`, \`sort\`, \`filter\`, \`segmentId\`, \`tag\` or a custom field may. Two of a workspace run at a time while another one sends requests. |
+| *expensive read* | The request may read all records of the workspace, as a listing with \`search\`, \`count\`, \`sort\`, \`filter\`, \`segmentId\`, \`tag\`, \`type\` or a custom field may. Two of a workspace run at a time while another one sends requests. |
 | *also if suspended* | The operation works in a suspended workspace, although it is not a GET. |
 | – | The handler runs once, and its verbs open the transactions that they need. |
 

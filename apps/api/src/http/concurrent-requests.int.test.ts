@@ -4,6 +4,7 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
+import { callMethod } from '../../test/mcp.ts'
 import {
   countStatuses,
   expectError,
@@ -86,9 +87,12 @@ test('of expensive reads two run beside another workspace, and cheap reads go on
   const held = [get('/contacts?search=Ada'), get('/contacts?tag=vip')]
   await waitUntilBlocked(impatientApi.database.db, 2)
   await impatientApi.call('GET', '/lists', { key: other.key })
-  for (const path of ['/contacts?count=true', '/contacts?sort=email', '/workspace/usage']) {
+  const deliveries = '/webhooks/whk_01kag7m3v9e8fs2t4w6x8y0z1b/deliveries'
+  for (const path of ['/contacts?count=true', '/contacts?sort=email', '/workspace/usage', `${deliveries}?type=x`]) {
     expect(expectError(await get(path), 503).message).toContain('too many concurrent requests')
   }
+  const tool = { name: 'search_contacts', arguments: { search: 'Ada' } }
+  expectError(await callMethod(impatientApi, key, { method: 'tools/call', params: tool }), 503)
   expect(await get('/lists')).toMatchObject({ status: 200 })
   await lock.commit()
   expect(countStatuses(await Promise.all(held))).toEqual({ 200: 2 })

@@ -39,8 +39,9 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
       '/mcp',
       {
         // Each tool checks its own role, and whether the workspace is suspended. Without `idempotent(…)`: clients may
-        // send the same headers with every message.
-        config: { role: 'VIEWER', errorStatuses: [403], worksWhenSuspended: true },
+        // send the same headers with every message. Which tool is called, and so whether it reads all contacts, is not
+        // known before the body is read.
+        config: { role: 'VIEWER', errorStatuses: [403], worksWhenSuspended: true, isExpensive: true },
         bodyLimit: templateBodyLimit,
         preValidation: refuseNullId,
         schema: {
