@@ -1,10 +1,11 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { goodCertificate, testKey } from '@rapport/testing/network/certificates.ts'
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
 import { chooseBackends, countOpenWork, type Stack, startStack } from './stack.ts'
 import { expectConsistentDeliveries, startWriting } from './write-stream.ts'
@@ -78,51 +79,49 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
     expect(inFlight).toBeLessThanOrEqual(maxInFlight)
     expect(frozen?.isRunning).toBe(true)
   })
-})
 
-test('a misbehaving receiver gets one attempt per delivery and delays no other', async () => {
-  stack = await startStack('redis')
-  onTestFinished(() => stack.close())
-  ;({ key } = await stack.api.createWorkspace())
-  const trap = await startHttpReceiver()
-  const misbehaving = await Promise.all(
-    createBadResponses(trap.url).map((response) => startHttpReceiver(() => response)),
-  )
-  const untrusted = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end())
-  await new Promise<void>((resolve) => untrusted.listen(0, '127.0.0.1', resolve))
-  for (const { url } of misbehaving) await addWebhook(url)
-  await addWebhook(`https://127.0.0.1:${(untrusted.address() as AddressInfo).port}/`)
-  await addWebhook(receiver.url)
-  for (let n = 0; n < 3; n++) {
-    await stack.api.call('POST', '/contacts', { key, body: { email: `person${n}@example.com` } })
-  }
-  await receiver.waitFor(3)
-  // The first request to the receiver that does not respond has not timed out yet.
-  expect(misbehaving[0]?.requests.length).toBeLessThanOrEqual(1)
-  await waitUntil(async () => (await countOpenWork(stack)) === 0, {
-    describe: 'all attempts have ended',
-    // A receiver that does not respond gets one request at a time, which times out after three seconds.
-    timeoutMs: 60_000,
+  test('a misbehaving receiver gets one attempt per delivery and delays no other', async () => {
+    const trap = await startHttpReceiver()
+    const misbehaving = await Promise.all(
+      createBadResponses(trap.url).map((response) => startHttpReceiver(() => response)),
+    )
+    const untrusted = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end())
+    await new Promise<void>((resolve) => untrusted.listen(0, '127.0.0.1', resolve))
+    for (const { url } of misbehaving) await addWebhook(url)
+    await addWebhook(`https://127.0.0.1:${(untrusted.address() as AddressInfo).port}/`)
+    for (let n = 0; n < 3; n++) {
+      await stack.api.call('POST', '/contacts', { key, body: { email: `person${n}@example.com` } })
+    }
+    await receiver.waitFor(3)
+    // The first request to the receiver that does not respond has not timed out yet.
+    expect(misbehaving[0]?.requests.length).toBeLessThanOrEqual(1)
+    await waitUntil(async () => (await countOpenWork(stack)) === 0, {
+      describe: 'all attempts have ended',
+      // A receiver that does not respond gets one request at a time, which times out after three seconds.
+      timeoutMs: 60_000,
+    })
+    expect([...misbehaving, receiver, trap].map(({ requests }) => requests.length)).toEqual([
+      ...misbehaving.map(() => 3),
+      3,
+      0,
+    ])
+    const { rows } = await stack.database.pool.query(
+      `select error, response_status as status, count(*)::int from deliveries where workspace_id = $1
+     group by 1, 2 order by 1, 2`,
+      [uuidOf(Id('wsp').parse(workspaceId))],
+    )
+    expect(rows).toEqual([
+      { error: 'No response within 3 seconds', status: null, count: 3 },
+      { error: 'Redirects are not followed', status: 307, count: 3 },
+      { error: 'The TLS certificate was rejected (DEPTH_ZERO_SELF_SIGNED_CERT)', status: null, count: 3 },
+      { error: expect.stringMatching(/^The connection failed/), status: null, count: 3 },
+      // A response with status 200 is a success, whatever its body is.
+      { error: null, status: 200, count: 9 },
+    ])
+    await Promise.all([...misbehaving, trap].map((other) => other.close()))
+    untrusted.closeAllConnections()
+    await new Promise((resolve) => untrusted.close(resolve))
   })
-  expect([...misbehaving, receiver, trap].map(({ requests }) => requests.length)).toEqual([
-    ...misbehaving.map(() => 3),
-    3,
-    0,
-  ])
-  const { rows } = await stack.database.pool.query(
-    `select error, response_status as status, count(*)::int from deliveries group by 1, 2 order by 1, 2`,
-  )
-  expect(rows).toEqual([
-    { error: 'No response within 3 seconds', status: null, count: 3 },
-    { error: 'Redirects are not followed', status: 307, count: 3 },
-    { error: 'The TLS certificate was rejected (DEPTH_ZERO_SELF_SIGNED_CERT)', status: null, count: 3 },
-    { error: expect.stringMatching(/^The connection failed/), status: null, count: 3 },
-    // A response with status 200 is a success, whatever its body is.
-    { error: null, status: 200, count: 9 },
-  ])
-  await Promise.all([...misbehaving, trap].map((other) => other.close()))
-  untrusted.closeAllConnections()
-  await new Promise((resolve) => untrusted.close(resolve))
 })
 
 function createBadResponses(redirectUrl: string): ReceiverResponse[] {
