@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import { expect, test } from 'vitest'
-import { loadCommands } from './commands.ts'
+import { parseCommandLine } from './command-line.ts'
+import { commands as listed, loadCommands } from './commands.ts'
 import { describeOptions } from './help.ts'
 
 const commands = await loadCommands()
@@ -49,4 +50,17 @@ test('the help gives each option the values of its definition', () => {
   for (const command of commands)
     for (const { values, description } of describeOptions(command))
       for (const value of values) expect(`${description} ${command.notes}`).toMatch(new RegExp(`\\b${value}\\b`))
+})
+
+test('every example is a command line that its command accepts', async () => {
+  const ending = '01kag7m3v9e8fs2t4w6x8y0z1b'
+  const shell = [...page.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block).join('\n')
+  const examples = shell.replaceAll('…', ending).replaceAll('$WORKSPACE', `wsp_${ending}`)
+  const lines = [...examples.matchAll(/\brapport ([a-z][^|<)\n]*)/g)].map(([, line = '']) => line)
+  expect(lines.length).toBeGreaterThan(40)
+  for (const line of lines) {
+    const words = (line.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ''))
+    const parsed = await parseCommandLine(listed, words)
+    expect([line, 'options' in parsed]).toEqual([line, true])
+  }
 })

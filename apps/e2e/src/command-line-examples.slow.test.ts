@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { startCommand } from '@rapport/testing/processes/processes.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { expect, test } from 'vitest'
 import { readExamples } from './printed-examples.ts'
 import { startStack } from './stack.ts'
@@ -15,8 +16,9 @@ const root = resolve(import.meta.dirname, '../../..')
  */
 const skipped = /…|rapport (listen|backup|restore) |demo|--dns-server|--as /
 
-// Every example starts a process, which takes a second and more on a loaded machine.
-test('the examples of the CLI reference work as printed', { timeout: 300_000 }, async () => {
+// Every example starts a process, which takes a second and more on a loaded machine. At the gate, documentation.test.ts of
+// the CLI parses the examples, json-output.int.test.ts runs each command, and command-line.slow.test.ts the main ones.
+test.runIf(isFullRun)('the examples of the CLI reference work as printed', { timeout: 300_000 }, async () => {
   const stack = await startStack('postgres')
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'rapport-reference-')))
   const bin = join(folder, 'bin')

@@ -77,16 +77,12 @@ test('workspace create and key create, with entries in the audit log', async () 
   ])
 })
 
-test('key create fails for an unknown workspace and without DATABASE_URL', async () => {
+test('key create fails for an unknown workspace', async () => {
   const unknown = 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b'
   const create = ['key', 'create', '--name', 'Site', '--workspace', unknown]
   const message = `Workspace ${unknown} not found. "rapport workspace list" lists the ids.`
-  const notFound = { code: 1, stdout: '' }
-  expect(await run(operatorEnv(), ...create)).toEqual({ ...notFound, stderr: `rapport: ${message}\n` })
   const stderr = `${JSON.stringify({ error: { code: 'not_found', message } })}\n`
-  expect(await run(operatorEnv(), ...create, '--json')).toEqual({ ...notFound, stderr })
-  const unconfigured = await run({ DATA_DIR: directory }, ...create)
-  expect(unconfigured).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
+  expect(await run(operatorEnv(), ...create, '--json')).toEqual({ code: 1, stdout: '', stderr })
 })
 
 const rows = 'Email,First Name\nalan@example.com,Alan\ninvalid,Alan\ngrace@example.com,Grace\n'
@@ -121,14 +117,9 @@ test('import waits for the end; failed rows are listed by line and set exit code
   expect(found.body.data).toEqual([])
 })
 
-test('import shows the API error for an invalid file and fails without a valid key', async () => {
+test('import shows the API error for an invalid file', async () => {
   const unknown = await run(clientEnv(), 'import', writeTestFile('unknown.csv', 'Email,Frist\na@example.com,A\n'))
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Unknown columns: "Frist"') })
-  const people = writeTestFile('people.csv', goodRows)
-  const keyless = { DATA_DIR: directory, RAPPORT_API_URL: stack.api.url }
-  expect(await run(keyless, 'import', people)).toMatchObject({ code: 2, stderr: expect.stringContaining('--key') })
-  const wrong = await run(clientEnv(), 'import', people, '--key', 'rpk_wrong')
-  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('The API returned 401') })
 })
 
 test('Ctrl-C detaches from an import and prints the command that follows it', async () => {

@@ -8,7 +8,7 @@ const longest = [
   'apps/e2e/src/rolling-upgrade.slow.test.ts',
   'apps/e2e/src/campaign-faults.slow.test.ts',
   'apps/e2e/src/documentation.slow.test.ts',
-  'apps/e2e/src/command-line-examples.slow.test.ts',
+  'apps/e2e/src/guides.slow.test.ts',
   'apps/e2e/src/redis-high-availability.slow.test.ts',
   'apps/e2e/src/webhook-chaos.slow.test.ts',
   'apps/e2e/src/attack/attack.slow.test.ts',
