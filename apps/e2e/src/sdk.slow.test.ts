@@ -41,7 +41,7 @@ async function startCuttingProxy(targetUrl: string): Promise<{ url: string; clos
   }
 }
 
-// With one backend of the queues: the API hides it, and the tests of journeys and faults run with both.
+// With one backend of the queues: the API hides it, and the main journey is tested with both.
 describe('the SDK', () => {
   let stack: Stack
   let rapport: Rapport
@@ -72,8 +72,8 @@ describe('the SDK', () => {
     return all.map(({ email }) => email)
   }
 
-  test('reads a thousand records once each, while others are inserted', async () => {
-    const emails = await createContacts(1_000)
+  test('reads hundreds of records once each, while others are inserted', async () => {
+    const emails = await createContacts(400)
     const read: string[] = []
     for await (const { email } of rapport.contacts.list({ limit: 100 })) {
       read.push(email ?? '')
@@ -81,7 +81,7 @@ describe('the SDK', () => {
     }
     expect(read.filter((email) => !email.startsWith('late')).toSorted()).toEqual(emails.toSorted())
     expect(new Set(read).size).toBe(read.length)
-    expect((await rapport.contacts.list({ limit: 1, count: true })).total).toBe(1_010)
+    expect((await rapport.contacts.list({ limit: 1, count: true })).total).toBe(404)
   })
 
   test('creates one record if a 503 arrives although the request was committed', async () => {

@@ -9,7 +9,7 @@ import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/re
 export const queueBackends = ['redis', 'postgres'] as const
 export type QueueBackend = (typeof queueBackends)[number]
 
-/** The backends of the longest tests of faults. At the gate, shorter ones try the faults of a worker with both. */
+/** The backends of a test of faults. At the gate, workers are killed with each: by some tests with Redis, by others without. */
 export const chooseBackends = ({ gate }: { gate: QueueBackend }): readonly QueueBackend[] =>
   isFullRun ? queueBackends : [gate]
 
