@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Stack, startStack, timeoutMs } from './stack.ts'
 
 /** A moderate load leaves processor time for the processes that start. Most requests are a TLS handshake. */
-const pauseMs = isFullRun ? 20 : 100
+const pauseMs = isFullRun ? 20 : 200
 
 const [nginx, caddy] = [await findReverseProxy('nginx'), await findReverseProxy('caddy')]
 
@@ -131,11 +131,11 @@ function testProxy(name: ReverseProxyName, program: string) {
   })
 
   test('an import and an export of several megabytes pass', async () => {
-    const rows = 6_000
-    const line = (index: number) => `person${index}@example.com,${Array(3).fill('Ada'.repeat(60)).join()}`
-    const csv = ['email,firstName,lastName,company', ...Array.from({ length: rows }, (_, index) => line(index))].join(
-      '\n',
-    )
+    const rows = 1_600
+    const field = JSON.stringify({ key: 'story', label: 'Story', type: 'TEXT' })
+    expect((await call(`${proxy.url}/custom-fields`, { key, method: 'POST', body: field })).status).toBe(201)
+    const lines = Array.from({ length: rows }, (_, index) => `person${index}@example.com,${'Ada '.repeat(499)}`)
+    const csv = ['email,story', ...lines].join('\n')
     expect(csv.length).toBeGreaterThan(3e6)
     const accepted = await call(`${proxy.url}/contacts/import`, { key, method: 'POST', body: csv, type: 'text/csv' })
     expect(accepted.status).toBe(202)
@@ -155,9 +155,12 @@ function testProxy(name: ReverseProxyName, program: string) {
     await waitUntil(isDone, { describe: 'the import is complete', timeoutMs })
     const exported = await call(`${proxy.url}/contacts/export?format=csv`, { key })
     expect(exported.body.trimEnd().split('\n')).toHaveLength(rows + 1)
+    expect(exported.body.length).toBeGreaterThan(3e6)
   })
 
-  test('two APIs that restart one right after the other fail no request', async () => {
+  // At the gate, rolling-upgrade has a load balancer with checks, as Caddy has.
+  const isChosen = isFullRun || name === 'nginx'
+  test.runIf(isChosen)('two APIs that restart one right after the other fail no request', async () => {
     const outcomes: number[] = []
     const over = new AbortController()
     let [sent, repeated] = [0, 0]
