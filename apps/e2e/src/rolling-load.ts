@@ -1,4 +1,4 @@
-/** Two APIs behind a load balancer, and a worker, under load: contacts are written, and a campaign is being sent. */
+/** Two APIs behind a load balancer, and a worker (two in a full run), under load: contacts are written, and a campaign is being sent. */
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
@@ -15,14 +15,14 @@ import { expectConsistentDeliveries } from './write-stream.ts'
 
 const recipients = countRuns({ gate: 300, full: 1_000 })
 /** A moderate load leaves processor time for the processes that start. */
-const pauseMs = isFullRun ? 20 : 200
+const pauseMs = isFullRun ? 20 : 400
 
 export interface RollingLoad {
   stack: Stack
   /** Starts a worker of the release in `directory` (default: this one) for each that runs, and stops the latter. */
   restartWorkers(directory?: string): Promise<void>
-  /** Restarts the APIs one after the other. */
-  restartApis(directory?: string): Promise<void>
+  /** Restarts the APIs, or the first `count` of them, one after the other. */
+  restartApis(directory?: string, count?: number): Promise<void>
   /** Ends the load. Fails if work was lost, repeated or interrupted. Returns the requests that failed. */
   end(): Promise<string[]>
 }
@@ -45,7 +45,7 @@ export async function startRollingLoad(backend: QueueBackend): Promise<RollingLo
     [ports[0], stack.apis[0]],
     [ports[1], await startApi(ports[1])],
   ])
-  await stack.startWorker()
+  if (isFullRun) await stack.startWorker()
   const balancer = await startLoadBalancer(ports)
   onTestFinished(() => balancer.close())
   const waitForBoth = () =>
@@ -70,8 +70,8 @@ export async function startRollingLoad(backend: QueueBackend): Promise<RollingLo
         expect(await worker.exited).toEqual({ code: 0, signal: null })
       }
     },
-    async restartApis(directory) {
-      for (const [port, running] of apis) {
+    async restartApis(directory, count = apis.size) {
+      for (const [port, running] of [...apis].slice(0, count)) {
         running?.kill('SIGTERM')
         expect(await running?.exited).toEqual({ code: 0, signal: null })
         apis.set(port, await startApi(port, directory))
