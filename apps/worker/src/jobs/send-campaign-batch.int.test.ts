@@ -15,6 +15,7 @@ import {
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
 import { recoverUnknownClaims } from '../process/heartbeat.ts'
@@ -90,7 +91,8 @@ describe('each recipient gets one mail', () => {
     for (const other of others) await other.close()
   })
 
-  test.each([1, 15, 25, 40])(
+  // In the first group of a claim, and in a later one.
+  test.each([1, 25, 15, 40].slice(0, countRuns({ gate: 2, full: 4 })))(
     'when a frozen worker resumes after its claim was recovered (%d mails sent)',
     async (mails) => {
       const { id, uuid } = await startCampaign(50)

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { createTestCampaign, createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { type CampaignId, newId } from '../kernel/ids.ts'
 import type { Mail } from '../mail/mails.ts'
 import { loadCampaignRenderer, previewCampaign, renderTestMail, sendTestMail } from './campaign-mail.ts'
@@ -64,7 +65,9 @@ describe('a campaign', () => {
     expect(queued).toEqual(Object.values(given).includes(empty) ? rendered.sendTest : { queued: 1 })
   })
 
-  test.each(combinations)('created with the content %j becomes the same mail', async (given) => {
+  // What is stored renders the same: at the gate, each content once.
+  const created = isFullRun ? combinations : contents.map((content) => ({ html: content, text: content }))
+  test.each(created)('created with the content %j becomes the same mail', async (given) => {
     const { id } = await createTestCampaign(ctx, { subject: 'News', ...given })
     expect(findWrongParts((await render(id)).send, findPatterns(given))).toEqual([])
   })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignId, idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions, work } from '../db/schema/index.ts'
@@ -223,7 +224,7 @@ describe('finishing', () => {
   })
 
   test('all batches concurrently completes the campaign exactly once', { timeout: 30_000 }, async () => {
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < countRuns({ gate: 10, full: 25 }); round++) {
       const inRound = await createTestCtx(database.db)
       const campaign = await createTestCampaign(inRound, { confirmed: 4 })
       await sendCampaign(inRound, campaign.id)

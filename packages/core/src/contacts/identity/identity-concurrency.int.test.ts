@@ -166,7 +166,7 @@ test(`concurrent writers leave one contact for each key (seed ${seed})`, async (
       const ids = contacts.map((contact) => contact.externalId)
       expect(ids).toHaveLength(new Set(ids).size)
     }),
-    { seed, numRuns: countRuns({ gate: 30, full: 1_000 }) },
+    { seed, numRuns: countRuns({ gate: 15, full: 1_000 }) },
   )
 })
 
