@@ -3,6 +3,7 @@ import {
   createTemplate,
   deleteTemplate,
   listTemplates,
+  lockForChange,
   lockTemplate,
   readTemplate,
   updateTemplate,
@@ -27,6 +28,8 @@ const params = IdParams('tpl')
 /** The ground of a template is a legal statement. */
 const config = { role: 'ADMIN' } as const
 const currentTemplate = recordById(Template, { lock: lockTemplate, read: readTemplate })
+/** The sources are checked with the lock held. */
+const changedTemplate = recordById(Template, { lock: lockForChange, read: readTemplate })
 
 export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -96,7 +99,7 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Template },
       },
     },
-    ifMatch(currentTemplate, (request) => updateTemplate(request.ctx, request.params.id, request.body)),
+    ifMatch(changedTemplate, (request) => updateTemplate(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(

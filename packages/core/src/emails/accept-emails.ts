@@ -106,12 +106,12 @@ async function checkTemplates(ctx: Ctx, inputs: readonly EmailInput[], refusals:
   const candidates = inputs.map((input) => ({ input, template: templates.get(input.templateId) }))
   return keepPassing(candidates, refusals, async ({ input, template }) => {
     if (!template) throw invalidField('templateId', 'Template not found')
-    checkData(template.variables, input.data)
-    const { status, pauseReason, fromEmail } = template
+    const { status, pauseReason, content } = template
+    checkData(content.variables, input.data)
     if (status === 'PAUSED')
       throw conflict('wrong_state', `The template is PAUSED${pauseReason ? `: ${pauseReason}` : ''}`)
     await (verifying ??= requireVerifiedOwner(ctx))
-    await requireTemplateSender(ctx, fromEmail)
+    await requireTemplateSender(ctx, content.fromEmail)
     return { input, template }
   })
 }

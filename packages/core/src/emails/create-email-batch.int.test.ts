@@ -11,6 +11,7 @@ import { lockQuotas } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { setQuotas } from '../workspaces/set-quotas.ts'
 import { createEmailBatch } from './create-email-batch.ts'
+import { updateTemplate } from './templates/templates.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -60,4 +61,16 @@ test('a batch takes as many statements as a single email', async () => {
   }
   await count(1)
   expect(await count(100)).toBe(await count(1))
+})
+
+test('a batch during a change of its template is accepted with the new version', async () => {
+  const { id: templateId } = await createTestTemplate(ctx)
+  const changing = await openTransaction(ctx.db, (db) => updateTemplate({ ...ctx, db }, templateId, { subject: 'New' }))
+  onTestFinished(() => changing.commit())
+  const to = { email: 'ada@example.com' }
+  const data = { resetUrl: 'https://shop.example/reset/x' }
+  const started = createEmailBatch(ctx, { emails: [{ templateId, to, data }] })
+  await waitUntilBlocked(database.db, 1)
+  await changing.commit()
+  expect((await started).results).toMatchObject([{ status: 'ACCEPTED', email: { templateVersion: 2 } }])
 })

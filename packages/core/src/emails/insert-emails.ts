@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import type { AddressedContact } from '../consent/consent-records.ts'
 import { givenIds } from '../db/given-ids.ts'
 import { jsonRows } from '../db/json-rows.ts'
-import { emails, templates, templateVersions } from '../db/schema/index.ts'
+import { emails, templates } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, json, text, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { seal } from '../kernel/crypto.ts'
@@ -21,6 +21,7 @@ import {
 } from '../work/enqueue.ts'
 import type { EmailRow } from './email-record.ts'
 import type { EmailInput } from './emails.schema.ts'
+import { readVersion, type TemplateContent } from './templates/template-versions.ts'
 
 const templateColumns = {
   id: templates.id,
@@ -28,26 +29,25 @@ const templateColumns = {
   version: templates.version,
   status: templates.status,
   pauseReason: templates.pauseReason,
-  variables: templateVersions.variables,
-  ground: templateVersions.ground,
-  fromEmail: templateVersions.fromEmail,
 }
-export type SendableTemplate = ValuesOf<typeof templateColumns>
+export type SendableTemplate = ValuesOf<typeof templateColumns> & { content: TemplateContent }
 
 /** Reads the present versions of templates, which a change or deletion waits to replace until the transaction ends. */
 export async function lockTemplates(ctx: Ctx, ids: readonly TemplateId[]): Promise<SendableTemplate[]> {
-  return await lockVersions(ctx.db, { workspaceId: ctx.workspaceId, ids })
+  const found: SendableTemplate[] = []
+  // A join would read the version before the lock, and find no row if this waited for a change of the template.
+  for (const template of await lockRows(ctx.db, { workspaceId: ctx.workspaceId, ids }))
+    found.push({ ...template, content: await readVersion(ctx, template.id, template.version) })
+  return found
 }
 
-const lockVersions = namedStatement('lock templates', {
+const lockRows = namedStatement('lock templates', {
   isPrepared: true,
   params: { workspaceId: templates.workspaceId, ids: arrayOf(templates.id) },
   columns: templateColumns,
   sql: ({ workspaceId, ids }) => sql`
-    select t.id, t.name, t.version, t.status, t.pause_reason, v.variables, v.ground, v.from_email
-    from ${givenIds(ids)}
-    join templates t on t.id = given.id
-    join template_versions v on v.workspace_id = t.workspace_id and v.template_id = t.id and v.version = t.version
+    select t.id, t.name, t.version, t.status, t.pause_reason
+    from ${givenIds(ids)} join templates t on t.id = given.id
     where t.workspace_id = ${workspaceId}
     order by t.id for key share of t`,
 })
@@ -79,7 +79,7 @@ function toRow(ctx: Ctx, { input, template, contact }: Accepted): EmailRow {
     id,
     templateId: template.id,
     templateVersion: template.version,
-    ground: template.ground,
+    ground: template.content.ground,
     contactId: contact.id,
     status: 'PENDING',
     sealedData: seal(ctx.settings.keys, JSON.stringify(input.data), id),

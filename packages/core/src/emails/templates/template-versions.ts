@@ -12,10 +12,11 @@ export const contentColumns = columns
 /** A version never changes. */
 const contents = new LRUCache<string, TemplateContent>({
   maxSize: 16_000_000,
-  sizeCalculation: ({ subject, html, text }) => subject.length + (html?.length ?? 0) + (text?.length ?? 0) + 1_000,
+  sizeCalculation: ({ subject, html, text, variables }) =>
+    subject.length + (html?.length ?? 0) + (text?.length ?? 0) + JSON.stringify(variables).length + 1_000,
 })
 
-/** Reads a version that an email waits for. */
+/** Reads the present version of a template, or one that an email waits for. */
 export async function readVersion(ctx: Ctx, templateId: TemplateId, version: number): Promise<TemplateContent> {
   const key = `${ctx.workspaceId} ${templateId} ${version}`
   const known = contents.get(key)

@@ -11,7 +11,7 @@ import { timeOfUpdate } from '../../kernel/time-of-update.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { requireQuota } from '../../quotas/require-quota.ts'
-import { byId } from '../../request/by-id.ts'
+import { byId, lockById } from '../../request/by-id.ts'
 import { containsText } from '../../request/contains-text.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
@@ -189,6 +189,9 @@ async function findTemplate(ctx: Ctx, id: TemplateId): Promise<FoundTemplate> {
   if (!found) throw notFound('Template')
   return found
 }
+
+/** Locks a template against other changes. Emails are accepted from it meanwhile. */
+export const lockForChange = (ctx: Ctx, id: TemplateId): Promise<void> => lockById(templates, ctx, id)
 
 /** Locks a template that is about to be changed: no email is accepted meanwhile. */
 export async function lockTemplate(ctx: Ctx, id: TemplateId): Promise<TemplateRow> {
