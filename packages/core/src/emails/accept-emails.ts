@@ -17,7 +17,7 @@ import { contactQuota } from '../quotas/record-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { inRounds } from '../request/in-rounds.ts'
 import { createBlockedError, findEmailBlocks } from '../suppressions/email-block.ts'
-import { emailsPerAddress, lockEmailQuotas, requireEmailQuotas } from './email-quotas.ts'
+import { emailsPerAddress, openEmailQuotas } from './email-quotas.ts'
 import type { EmailRow } from './email-record.ts'
 import { requireTemplateSender } from './email-sender.ts'
 import { type EmailInput, refusalCodes } from './emails.schema.ts'
@@ -63,10 +63,10 @@ export async function acceptEmails(ctx: Ctx, inputs: readonly EmailInput[]): Pro
 async function acceptAll(ctx: Ctx, inputs: readonly EmailInput[]): Promise<Map<EmailInput, EmailRow | AppError>> {
   const refusals: Refusals = new Map()
   // In the order of all writers: the quotas before the contacts.
-  await lockEmailQuotas(ctx, inputs.length)
+  const takeOfQuotas = await openEmailQuotas(ctx, inputs.length)
   const candidates = await checkTemplates(ctx, inputs, refusals)
   const addressed = await findRecipients(ctx, candidates, refusals)
-  const accepted = await checkRecipients(ctx, addressed, refusals)
+  const accepted = await checkRecipients(ctx, addressed, { refusals, takeOfQuotas })
   if (addressed.some(({ input, isWritten }) => isWritten && refusals.has(input))) throw new RefusedEmails(refusals)
   const rows = await insertEmails(ctx, accepted)
   return new Map<EmailInput, EmailRow | AppError>([
@@ -170,20 +170,19 @@ async function writeRecipients<Named extends Candidate & { to: { email: string }
 async function checkRecipients(
   ctx: Ctx,
   addressed: readonly Addressed[],
-  refusals: Refusals,
+  { refusals, takeOfQuotas }: { refusals: Refusals; takeOfQuotas: () => Promise<void> },
 ): Promise<readonly Addressed[]> {
   const contacts = addressed.map(({ contact }) => contact)
   const blocks = await findEmailBlocks(ctx, contacts)
   const addresses = contacts.flatMap(({ id, email }) => (blocks.has(id) ? [] : email))
-  const takeOne = await openAddressQuotas(ctx, addresses, await emailsPerAddress.read(ctx))
-  let taken = 0
+  const takeOfAddress = await openAddressQuotas(ctx, addresses, await emailsPerAddress.read(ctx))
   return keepPassing(addressed, refusals, async (one) => {
     const { contact } = one
     const reason = blocks.get(contact.id)
     if (reason) throw createBlockedError(reason)
-    await requireEmailQuotas(ctx, taken)
-    await takeOne(contact.email)
-    taken += 1
+    // The one of the workspace last: what another one refuses must not take of it.
+    await takeOfAddress(contact.email)
+    await takeOfQuotas()
     return one
   })
 }

@@ -50,7 +50,11 @@ test('a batch locks its contacts by id, however it names them', async () => {
   expect(await isLockedMeanwhile(second.id, { to, lock: (ctx) => lockContact(ctx, first.id) })).toBe(false)
 })
 
-test('a batch takes as many statements as a single email', async () => {
+test.each([
+  ['far from the quotas', {}],
+  ['near the quotas', { emails: 500, emailsPending: 500 }],
+])('a batch takes as many statements as a single email: %s', async (_where, quotas) => {
+  await setQuotas(ctx, quotas)
   const { id: templateId } = await createTestTemplate(ctx)
   const data = { resetUrl: 'https://shop.example/reset/x' }
   const count = async (emails: number) => {
@@ -61,6 +65,23 @@ test('a batch takes as many statements as a single email', async () => {
   }
   await count(1)
   expect(await count(100)).toBe(await count(1))
+})
+
+test('of a batch, the first emails are accepted up to a quota', async () => {
+  const { id: templateId } = await createTestTemplate(ctx)
+  await setQuotas(ctx, { emails: 3, emailsPending: 5 })
+  const send = async (emails: number) => {
+    const data = { resetUrl: 'https://shop.example/reset/x' }
+    const to = Array.from({ length: emails }, () => ({ email: `${randomUUID()}@example.com` }))
+    const { results } = await createEmailBatch(ctx, { emails: to.map((one) => ({ templateId, to: one, data })) })
+    return results.map((result) =>
+      result.status === 'FAILED' ? result.message.replace(/.* at most /, '') : 'ACCEPTED',
+    )
+  }
+  expect(await send(2)).toEqual(['ACCEPTED', 'ACCEPTED'])
+  expect(await send(3)).toEqual(['ACCEPTED', ...Array(2).fill('3 emails from templates in 24 hours')])
+  await setQuotas(ctx, { emails: 9, emailsPending: 5 })
+  expect(await send(3)).toEqual(['ACCEPTED', 'ACCEPTED', '5 emails that are not sent yet'])
 })
 
 test('a batch during a change of its template is accepted with the new version', async () => {

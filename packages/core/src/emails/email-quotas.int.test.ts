@@ -19,7 +19,8 @@ test('two processes together accept no more emails than the quota', async () => 
   const [first, second] = [await startProcess(), await startProcess()]
   const accept = (n: number) =>
     inTransaction(ctx, async (ctx: Ctx) => {
-      await (n % 2 === 0 ? first : second).requireEmailQuotas(ctx)
+      const take = await (n % 2 === 0 ? first : second).openEmailQuotas(ctx, 1)
+      await take()
       const id = newId('mai')
       await ctx.db.insert(mailRequests).values({ workspaceId: ctx.workspaceId, id, kind: 'EMAIL', addressHash: id })
     }).then(

@@ -1,7 +1,7 @@
 /**
  * The quotas of emails from templates. Counting thousands of rows for each email would be slow: each process counts every
- * five seconds, and adds the emails that it accepts. Once so much is used that what other processes accept meanwhile could
- * exceed the quota, each email is counted exactly, and concurrent callers wait for each other.
+ * five seconds, and adds the emails that it is asked for. Once so much is used that what other processes accept meanwhile
+ * could exceed the quota, each transaction counts exactly, and concurrent ones wait for each other.
  */
 import { and, eq } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
@@ -51,31 +51,37 @@ const createEstimates = (name: Name) =>
 const estimates = { emails: createEstimates('emails'), emailsPending: createEstimates('emailsPending') }
 const readEstimate = (ctx: Ctx, name: Name) => estimates[name].forceFetch(ctx.workspaceId, { context: ctx })
 
+type Take = () => Promise<void>
+
 /**
- * Throws `quota_exceeded` if the workspace may not accept another email. `taken`: those that the transaction has taken,
- * and not inserted yet.
+ * Returns a function that takes one of so many emails, or throws `quota_exceeded`. Near a quota, the transaction locks it:
+ * call this before contacts are locked.
  */
-export async function requireEmailQuotas(ctx: Ctx, taken = 0): Promise<void> {
+export async function openEmailQuotas(ctx: Ctx, added: number): Promise<Take> {
+  const near: Name[] = []
   for (const name of names) {
     const estimate = await readEstimate(ctx, name)
-    const isNear = isNearLimit(estimate, 1)
-    estimate.used += 1
-    if (isNear) await requireExactly(ctx, name, taken)
+    if (isNearLimit(estimate, added)) near.push(name)
+    estimate.used += added
+  }
+  if (near.length === 0) return async () => {}
+  const limits = await lockQuotas(ctx)
+  const takes: Take[] = []
+  for (const name of near) takes.push(await openQuota(ctx, name, limits[name]))
+  return async () => {
+    for (const take of takes) await take()
   }
 }
 
-/** Locks the quotas if `requireEmailQuotas` would, for one of so many emails. Call it before contacts are locked. */
-export async function lockEmailQuotas(ctx: Ctx, count: number): Promise<void> {
-  for (const name of names) {
-    if (isNearLimit(await readEstimate(ctx, name), count)) await lockQuotas(ctx)
-  }
-}
-
-async function requireExactly(ctx: Ctx, name: Name, taken: number): Promise<void> {
-  const { [name]: limit } = await lockQuotas(ctx)
+/** Counts once: while the quotas are locked, only the caller changes what is counted. */
+async function openQuota(ctx: Ctx, name: Name, limit: number): Promise<Take> {
   const { count, readWait } = quotas[name]
-  if (limit !== Infinity && (await count(ctx)) + taken >= limit)
-    throw quotaExceeded(name, limit, await readWait(ctx, limit))
+  let free = limit === Infinity ? Infinity : limit - (await count(ctx))
+  let wait: number | undefined
+  return async () => {
+    if (free <= 0) throw quotaExceeded(name, limit, (wait ??= await readWait(ctx, limit)))
+    free -= 1
+  }
 }
 
 /** The quota of one address. */
