@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { findProgram, unpackDebianPackage } from '@rapport/testing/processes/debian-package.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { expect, test, type TestContext } from 'vitest'
 import { loadCommands } from './commands.ts'
 import { formatCompletion, type Shell, shells } from './completion.ts'
@@ -90,7 +91,8 @@ test.for(shells)('%s completes all commands, in one or two words', async (shell,
 
 test.for(shells)('%s completes all options of each command', async (shell, context) => {
   const read = openShell(shell, context)
-  for (const command of commands) {
+  // The same code writes those of all: at the gate, every third.
+  for (const command of commands.filter((_, index) => isFullRun || index % 3 === 0)) {
     const options = describeOptions(command).filter(({ isPositional }) => !isPositional)
     const expected = [...options.map(({ name }) => `--${name}`), '--help']
     expect(await read(...command.name.split(' '), '--')).toEqual(expected.toSorted())

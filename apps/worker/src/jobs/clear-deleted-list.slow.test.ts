@@ -24,7 +24,7 @@ const countSubscribed = async () =>
 
 test('a killed worker leaves completed steps, and the next worker finishes the list', async () => {
   const first = await start()
-  const subscribers = countRuns({ gate: 12_000, full: 20_000 })
+  const subscribers = countRuns({ gate: 6_000, full: 20_000 })
   const list = await createTestList(ctx)
   await addSubscribers(ctx, list.id, { count: subscribers })
   await deleteList(ctx, list.id)

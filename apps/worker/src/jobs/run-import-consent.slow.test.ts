@@ -16,12 +16,12 @@ import { startWorkerProcess } from '../../test/worker-processes.ts'
 const database = useTestDatabase()
 const redis = useForFile(createTestRedis)
 
-const rowCount = countRuns({ gate: 6_000, full: 20_000 })
+const rowCount = countRuns({ gate: 5_000, full: 20_000 })
 /** Every fifth row opts out, and so do the last rows, of people whom earlier rows confirm. */
 const file = [
   'email,status\n',
   ...Array.from({ length: rowCount }, (_, index) => {
-    const isLast = index >= rowCount - 500
+    const isLast = index >= rowCount - 400
     const person = isLast ? (rowCount - index) * 10 + 3 : index
     const status = isLast ? 'spam' : (['unsubscribed', 'cleaned'][index % 10] ?? 'subscribed')
     return `person${person}@example.com,${status}\n`
