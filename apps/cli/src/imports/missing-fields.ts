@@ -3,6 +3,7 @@ import type { CustomFields } from '@rapport/core/custom-fields/custom-fields.ts'
 import { customFieldKey } from '@rapport/core/custom-fields/custom-fields.schema.ts'
 import { normalizeName } from '@rapport/core/imports/words/names.ts'
 import { speaksOfConsentByName } from '@rapport/core/imports/columns/consent-columns.ts'
+import { toNormalForm } from '@rapport/core/kernel/values/text.ts'
 import { createColumnMatcher, findCustomField } from '@rapport/core/imports/columns/match-columns.ts'
 import { type SourceName, sources } from '@rapport/core/imports/columns/sources.ts'
 import { usageError } from '../command.ts'
@@ -104,8 +105,7 @@ function widen(type: FieldType | undefined, value: unknown): FieldType | undefin
 
 /** `Shoe size (EU)` becomes `Shoe_size_EU`. The import finds the field by its label. */
 function toKey(name: string): string {
-  const key = name
-    .normalize('NFKD')
+  const key = toNormalForm(name, 'NFKD')
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .replaceAll(/^[^A-Za-z]+|_+$/g, '')
     .slice(0, 50)

@@ -7,6 +7,7 @@ import { type BaseCtx, type Ctx, inTransaction, requireAtHost } from '../request
 import { onConstraint } from '../db/database-errors.ts'
 import { invalidField, invalidFields, type Issue, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
+import { toNormalForm } from '../kernel/values/text.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { requireSize } from '../kernel/stored-size.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
@@ -244,7 +245,7 @@ function withIds(fields: readonly FormFieldInput[]): FormField[] {
 }
 
 function findFreeId({ label, type }: Pick<FormFieldInput, 'label' | 'type'>, taken: ReadonlySet<string>): string {
-  const text = type === 'CONSENT' ? 'consent' : label.normalize('NFKD').replace(/\p{Mark}/gu, '')
+  const text = type === 'CONSENT' ? 'consent' : toNormalForm(label, 'NFKD').replace(/\p{Mark}/gu, '')
   const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? []
   const start = words
     .slice(0, 4)

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
 import { Email, TimestampInput, MultiLine, normalizeEmail, SingleLine, timestampOf, LinkToken } from './validation.ts'
+import { Phone } from './values/phone.ts'
 
 describe('an email address', () => {
   test.each([
@@ -118,6 +120,19 @@ test('multi-line text accepts line breaks and tabs, and no other control charact
   expect(Note.parse('a\r\n\tb\n')).toBe('a\r\n\tb')
   const codes = [...Array(0x20).keys(), 0x7f]
   expect(codes.filter((code) => Note.safeParse(`a${String.fromCharCode(code)}b`).success)).toEqual([9, 10, 13])
+})
+
+const marks = `a${'\u0345'.repeat(260_000)}${'\u0316'.repeat(260_000)}`
+const timestampMessage = 'must be a timestamp such as 2026-11-21T06:35:49Z or a date such as 2026-11-21'
+test.each<[name: string, check: [schema: z.ZodType, text: string, message: string]]>([
+  ['a text of combining marks', [SingleLine(200), marks, 'must have at most 200 characters']],
+  ['an address of combining marks', [Email, marks, 'must have at most 254 characters']],
+  ['an address of joiners', [Email, `a${'\u200c'.repeat(349_000)}a`, 'must have at most 254 characters']],
+  ['a phone number of line breaks', [Phone, `1${'\n'.repeat(500_000)}z`, 'must have at most 40 characters']],
+  ['a phone number of digits', [Phone, '१'.repeat(300_000), 'must have at most 40 characters']],
+  ['a timestamp of colons', [TimestampInput, ':11'.repeat(330_000), timestampMessage]],
+])('%s, a megabyte long, is checked in linear time', (_name, [schema, text, message]) => {
+  expect(schema.safeParse(text).error?.issues.map((issue) => issue.message)).toEqual([message])
 })
 
 describe('a timestamp in a request', () => {

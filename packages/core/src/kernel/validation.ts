@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
 import { normalizeMoment } from './values/iso-moment.ts'
-import { showInvisible, trimInvisible } from './values/text.ts'
+import { showInvisible, toNormalForm, trimInvisible } from './values/text.ts'
 import { describeIssue } from './zod-messages.ts'
 
 z.config({ localeError: describeIssue })
@@ -26,7 +26,7 @@ export function MultiLine(max: number, min = 0) {
 export function Verbatim(max: number) {
   return z
     .string()
-    .max(max)
+    .max(max, { abort: true })
     .refine((value) => value.isWellFormed(), notUnicodeMessage)
     .refine((value) => !controlsExceptLineBreaks.test(value), 'must not contain control characters')
 }
@@ -59,7 +59,7 @@ export function findToken(text: string): string {
 }
 
 /** Texts that look the same are the same: every text is stored, and looked for, in this form. */
-export const normalizeText = (text: string) => trimInvisible(text).normalize('NFC')
+export const normalizeText = (text: string) => toNormalForm(trimInvisible(text))
 
 function text(max: number, min: number) {
   return z
@@ -67,7 +67,7 @@ function text(max: number, min: number) {
     .overwrite(normalizeText)
     .refine((value) => value.isWellFormed(), notUnicodeMessage)
     .min(min, min === 1 ? 'must not be empty' : undefined)
-    .max(max)
+    .max(max, { abort: true })
 }
 
 /** An object whose fields are all optional, and that may itself be absent. */
@@ -90,7 +90,7 @@ export function normalizeEmail(address: string): string | undefined {
 
 /** Converts the international domains in a part of an address, such as `@bücher`, label by label. The rest is kept. */
 export function toAsciiDomains(text: string): string {
-  return text.replace(/[^@.\s]*[^\u0000-\u007f][^@.\s]*/g, (label) => toAsciiDomain(label) || label)
+  return text.replace(/[^@.\s]+/g, (label) => toAsciiDomain(label) || label)
 }
 
 /**
@@ -112,8 +112,9 @@ export function normalizeDomain(name: string): string | undefined {
 /** An email address. Invisible characters around it are dropped. An international domain is converted to ASCII; the rest is kept as entered. */
 export const Email = z
   .string()
-  .overwrite((address) => trimInvisible(address).replace(/^[\u200c\u200d]+|[\u200c\u200d]+$/g, ''))
-  .max(254, 'must have at most 254 characters')
+  .overwrite(trimInvisible)
+  .max(254, { error: 'must have at most 254 characters', abort: true })
+  .overwrite((address) => address.replace(/^[\u200c\u200d]+|[\u200c\u200d]+$/g, ''))
   .transform((address, check) => {
     const hidden = /[^\P{C}]|[^\P{Z} ]/u.exec(address)?.[0]
     const email = hidden === undefined ? normalizeEmail(address) : undefined
@@ -145,10 +146,11 @@ export function timestampOf(text: string): Timestamp {
 
 export const dateNote = 'A timestamp, or a date, which means its first instant in UTC.'
 
+const maxTimestamp = 40
 const timestampMessage = 'must be a timestamp such as 2026-11-21T06:35:49Z or a date such as 2026-11-21'
 /** A plus sign that is not encoded in a URL is a space. */
 const hintAtPlus = (input: unknown) =>
-  /:\d\d[\d:.,]* \d\d(?::?\d\d)?$/.test(String(input)) ? ': in a URL, send a plus sign as %2B' : ''
+  /:\d\d[\d:.,]* \d\d(?::?\d\d)?$/.test(String(input).slice(-maxTimestamp)) ? ': in a URL, send a plus sign as %2B' : ''
 
 /**
  * A timestamp in a request: ISO 8601 with an offset, as `normalizeMoment` reads it, in a year that a response can show with four
@@ -157,7 +159,7 @@ const hintAtPlus = (input: unknown) =>
 export const TimestampInput = z
   .preprocess(
     (input) => (typeof input === 'string' ? normalizeMoment(input) : input),
-    z.union([z.iso.datetime({ offset: true }).max(40), z.iso.date()], {
+    z.union([z.iso.datetime({ offset: true }).max(maxTimestamp), z.iso.date()], {
       error: ({ input }) => (input === undefined ? undefined : timestampMessage + hintAtPlus(input)),
     }),
   )

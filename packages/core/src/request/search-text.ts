@@ -11,6 +11,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { toAsciiDomains } from '../kernel/validation.ts'
 import { escapeLike } from '../kernel/values/encode-text.ts'
+import { toNormalForm } from '../kernel/values/text.ts'
 import type { Ctx } from './context.ts'
 
 /** A table whose `search_text` has a trigram index. */
@@ -74,7 +75,7 @@ const umlauts: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe'
  * way; shorter ones would match too much. Addresses have international domains in ASCII.
  */
 function spellings(text: string): string[] {
-  const lowered = text.normalize('NFC').toLowerCase()
+  const lowered = toNormalForm(text).toLowerCase()
   const withAsciiDomain = /[@.]/.test(lowered) ? toAsciiDomains(lowered) : lowered
   const expanded = lowered.replace(/[äöüø]/g, (letter) => umlauts[letter] ?? letter)
   const contracted = lowered.replace(/\S{5,}/g, (word) => word.replace(/([aou])e/g, '$1'))

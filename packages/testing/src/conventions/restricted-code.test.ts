@@ -77,6 +77,14 @@ test('only main programs use process.stdout, stderr, stdin and argv', () => {
   expect(findCode(otherFiles, /process\.(stdout|stderr|stdin|argv)\b/)).toEqual([])
 })
 
+test('only toNormalForm normalizes Unicode, which takes quadratic time for many marks', () => {
+  const isApplication = (path: string) => /^packages\/core\/|^apps\/(api|worker|cli|local)\/src\//.test(path)
+  const others = sourceFiles.filter(
+    ({ path, isTest }) => isApplication(path) && !isTest && path !== `${core}kernel/values/text.ts`,
+  )
+  expect(findCode(others, /\.normalize\(/)).toEqual([])
+})
+
 /** Inner modules that the documentation of their library names. */
 const documentedInnerModules = ['nodemailer/lib/smtp-connection', 'nodemailer/lib/mail-composer']
 

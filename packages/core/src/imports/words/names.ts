@@ -1,5 +1,5 @@
 /** How words and names are compared: without case, accents and separators. */
-import { showInvisible, startOfText, trimInvisible } from '../../kernel/values/text.ts'
+import { showInvisible, startOfText, toNormalForm, trimInvisible } from '../../kernel/values/text.ts'
 
 /** Lists of names and words stand as one text. */
 export const toWords = (text: string): string[] => text.trim().split(/\s+/)
@@ -7,12 +7,11 @@ export const toWords = (text: string): string[] => text.trim().split(/\s+/)
 export const keysByWord = <Key extends string>(lists: Readonly<Record<Key, string>>): Map<string, Key> =>
   new Map((Object.keys(lists) as Key[]).flatMap((key) => toWords(lists[key]).map((word) => [word, key] as const)))
 
-export const toPlain = (text: string) => text.normalize('NFD').toLowerCase().replaceAll(/\p{M}/gu, '')
+export const toPlain = (text: string) => toNormalForm(text, 'NFD').toLowerCase().replaceAll(/\p{M}/gu, '')
 
 /** "First Name", "first_name" and "FIRSTNAME" are the same name. */
 export const normalizeName = (name: string) =>
-  trimInvisible(name)
-    .normalize('NFKC')
+  toNormalForm(trimInvisible(name), 'NFKC')
     .toLowerCase()
     .replaceAll(/[\s\p{Cf}_.-]+/gu, '')
 

@@ -1,5 +1,6 @@
 /** Phone numbers as people copy them from chats, PDF files and business cards. */
 import { z } from 'zod'
+import { trimInvisible } from './text.ts'
 
 const extension = String.raw`\s*(?:;ext=|,?\s*\(?(?:ext(?:ension|n)?|x|durchwahl|dw|poste|anexo|ramal|int)[.:]?)\s*\d{1,10}`
 
@@ -29,9 +30,14 @@ function toAsciiDigit(digit: string): string {
   return String(code - zero)
 }
 
+const maxLength = 40
+const tooLong = { error: `must have at most ${maxLength} characters`, abort: true }
+
 /** Empty, or digits with common separators, and an extension such as `ext. 12`. Stored in ASCII, see `cleanPhone`. */
 export const Phone = z
   .string()
+  .overwrite(trimInvisible)
+  .max(4 * maxLength, tooLong)
   .overwrite(cleanPhone)
-  .max(40, 'must have at most 40 characters')
+  .max(maxLength, tooLong)
   .refine((value) => value === '' || phone.test(value), { error: 'must be a phone number' })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { showInvisible, trimInvisible } from './text.ts'
+import { showInvisible, toNormalForm, trimInvisible } from './text.ts'
 import { Email, SingleLine } from '../validation.ts'
 
 test.each([
@@ -29,6 +29,22 @@ test.each([
 test('a text of a million spaces is trimmed in linear time', () => {
   const text = `a${' '.repeat(1_000_000)}b`
   expect(trimInvisible(` ${text} `)).toBe(text)
+})
+
+test('a letter with up to 30 combining marks is normalized', () => {
+  const marks = '\u0316'.repeat(29)
+  expect(toNormalForm(`e\u0301${marks}`)).toBe(`é${marks}`)
+  expect(toNormalForm(`e\u0301${marks}\u0316`)).toBe(`e\u0301${marks}\u0316`)
+})
+
+test.each([
+  ['NFC', '\u0345', '\u0316'],
+  ['NFKC', `${'\u0345'.repeat(30)}\uff9e`, ''],
+  ['NFKD', `${'\u0345'.repeat(30)}\uff9f`, ''],
+] as const)('a megabyte of combining marks takes linear time in %s', (form, high, low) => {
+  const count = 520_000 / `${high}${low}`.length
+  const text = `a${high.repeat(count)}${low.repeat(count)}`
+  expect(toNormalForm(text, form)).toBe(text)
 })
 
 test('an address loses invisible characters at its ends', () => {

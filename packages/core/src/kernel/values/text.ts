@@ -16,6 +16,17 @@ export function trimInvisible(text: string): string {
   return text.slice(start, end)
 }
 
+/** U+FF9E and U+FF9F become marks in NFKC and NFKD. */
+const tooManyMarks = /(?<![\p{M}\uff9e\uff9f])[\p{M}\uff9e\uff9f]{31}/u
+
+/**
+ * Returns the text in a Unicode normal form, in linear time. To sort the combining marks of one letter takes quadratic time: a
+ * text with more than 30 of them stays as it is (the limit of the Stream-Safe Text Format, UAX #15).
+ */
+export function toNormalForm(text: string, form: 'NFC' | 'NFD' | 'NFKC' | 'NFKD' = 'NFC'): string {
+  return tooManyMarks.test(text) ? text : text.normalize(form)
+}
+
 /** Returns at most the first `maxLength` code units, without half of a character at the end. */
 export function startOfText(text: string, maxLength: number): string {
   return text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, '')

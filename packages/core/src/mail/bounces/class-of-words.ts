@@ -1,4 +1,5 @@
 /** Finds the rows of `bounce-words.ts` whose words are in a response. */
+import { toNormalForm } from '../../kernel/values/text.ts'
 import type { BounceClass } from './bounce.schema.ts'
 import { type WordRow, wordRows } from './bounce-words.ts'
 
@@ -33,9 +34,7 @@ const maxLength = 2_000
 
 /** Leaves the words of a response: names of hosts, addresses and links contain others, such as `antispam.example.com`. */
 const normalize = (text: string): string =>
-  text
-    .slice(0, maxLength)
-    .normalize('NFC')
+  toNormalForm(text.slice(0, maxLength))
     .replace(/\s+/g, ' ')
     .replace(/(?<!\d)[45]\d\d(?:: ?|[ -])(?:[45]\.\d{1,3}\.\d{1,3} )?/g, '')
     .replace(/https?:\S+/gi, '@')

@@ -2,6 +2,8 @@
  * Words of mails from mail servers that have no format for machines, by language, with the source of each row. A report of a
  * delay and an automatic reply are no bounces.
  */
+import { toNormalForm } from '../../kernel/values/text.ts'
+
 interface WordRow {
   source: string
   words: readonly RegExp[]
@@ -121,7 +123,7 @@ const maxLength = 4_000
 const toTest = (rows: readonly WordRow[]) => {
   const patterns = rows.flatMap(({ words }) => words)
   return (text: string): boolean => {
-    const words = text.slice(0, maxLength).normalize('NFC').toLowerCase()
+    const words = toNormalForm(text.slice(0, maxLength)).toLowerCase()
     return patterns.some((pattern) => pattern.test(words))
   }
 }

@@ -8,6 +8,7 @@ import { deleteUsersWithoutWorkspace, lockUsers } from '../../auth/users.ts'
 import type { Ctx } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
 import { newId, uuidOf } from '../../kernel/ids.ts'
+import { normalizeText } from '../../kernel/validation.ts'
 import { enqueue } from '../../work/enqueue.ts'
 import { isNoDrain } from '../../work/kinds.ts'
 import type { WorkspaceDeletion } from '../../workspaces/workspaces.schema.ts'
@@ -36,7 +37,7 @@ export function deleteWorkspace(ctx: Ctx, { name }: WorkspaceDeletion): Promise<
   })
 }
 
-const isSameName = (a: string, b: string) => a.trim().normalize() === b.trim().normalize()
+const isSameName = (a: string, b: string) => normalizeText(a) === normalizeText(b)
 
 const maxRowsPerStep = 1_000
 
