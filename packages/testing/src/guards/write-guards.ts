@@ -173,6 +173,22 @@ export const writeGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'campaigns',
+    name: 'a group does not renew the claim',
+    file: `${core}/campaigns/sending-statements.ts`,
+    search: 'update work w set ${renewClaim(param.token)}',
+    replacement: 'update work w set token = coalesce(token, ${param.token})',
+    tests: [`${core}/campaigns/sending.int.test.ts`],
+  },
+  {
+    promise: 'campaigns',
+    name: 'the outcome of a mail is not recorded after recovery',
+    file: `${core}/mail/mails.ts`,
+    search: "inArray(mails.status, ['PENDING', 'INTERRUPTED'])",
+    replacement: "inArray(mails.status, ['PENDING'])",
+    tests: [`${core}/mail/mails.int.test.ts`],
+  },
+  {
+    promise: 'campaigns',
     name: 'a retry sends again to recipients who may have got the mail',
     file: lifecycle,
     search: "? ['FAILED' as const, 'INTERRUPTED' as const] : ['FAILED' as const]",

@@ -60,13 +60,6 @@ export const workMutants: readonly Mutant[] = [
     seed: 1,
   },
   {
-    name: 'the outcome of a mail is not recorded after recovery',
-    file: mails,
-    search: "inArray(mails.status, ['PENDING', 'INTERRUPTED'])",
-    replacement: "inArray(mails.status, ['PENDING'])",
-    scenario: 'mails',
-  },
-  {
     name: 'a test mail with an unknown outcome is sent again',
     file: mails,
     search: 'outcome.temporary : mayBeRepeated(mail)',
@@ -81,14 +74,6 @@ export const workMutants: readonly Mutant[] = [
     replacement: 'if (attempts < maxMailAttempts) {',
     scenario: 'mails',
     seed: 75,
-  },
-  {
-    name: 'a group does not renew the claim',
-    file: statements,
-    search: 'update work w set ${renewClaim(param.token)}',
-    replacement: 'update work w set token = coalesce(token, ${param.token})',
-    scenario: 'campaign',
-    seed: 1,
   },
   {
     name: 'a group is claimed although the campaign is not sending',
