@@ -42,4 +42,9 @@ export const keptSeeds: readonly KeptSeed[] = [
     scenario: 'emails',
     story: 'an email that ended in an unknown way, and was recovered meanwhile, told it twice',
   },
+  {
+    seed: 80344,
+    scenario: 'deals',
+    story: 'the model took a transaction that only found its deal with another contact for a change',
+  },
 ]

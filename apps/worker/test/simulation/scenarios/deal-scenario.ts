@@ -24,6 +24,7 @@ import {
   createTestPipeline,
 } from '@rapport/testing/fixtures/factories.ts'
 import { type Choices, pick } from '../choices.ts'
+import type { TraceEntry } from '../tasks.ts'
 import { isCommitOf, isLateCommitOf } from '../trace-checks.ts'
 import type { Scenario } from '../world.ts'
 
@@ -89,14 +90,22 @@ export async function prepareDeals(database: Database, choices: Choices): Promis
     isRecoveredAtOnce: false,
     finish: async () => {},
     async check(_world, trace) {
-      const committedAt = ({ name }: DealCall) =>
-        Math.max(trace.findLastIndex(isCommitOf(name)), trace.findLastIndex(isLateCommitOf(name)))
+      const committedAt = ({ name }: DealCall) => {
+        const row = Math.max(trace.findLastIndex(isCommitOf(name)), trace.findLastIndex(isLateCommitOf(name)))
+        return hasChanged(name, trace.slice(0, row)) ? row : -1
+      }
       const committed = calls.filter((call) => committedAt(call) >= 0)
       // PostgreSQL commits them in this order, and their locks make it the order of their changes.
       for (const call of committed.toSorted((a, b) => committedAt(a) - committedAt(b))) applyIfValid(call, model)
       return await findDifferences(ctx, model)
     },
   }
+}
+
+/** Whether the last transaction of a call wrote. One that finds its deal with another contact ends, and begins again. */
+function hasChanged(call: string, trace: readonly TraceEntry[]): boolean {
+  const ofCall = trace.filter(({ who }) => who.includes(` ${call} `)).map(({ what }) => what)
+  return ofCall.lastIndexOf('emit events') > ofCall.lastIndexOf('begin')
 }
 
 function applyIfValid(call: DealCall, model: DealModel): void {
