@@ -79,7 +79,7 @@ function openValues(ctx: Ctx, sender: EmailSender, email: ClaimedEmail): EmailVa
 
 function toEnvelope(
   ctx: Ctx,
-  { id, contact, content, templateId }: ClaimedEmail,
+  { workspaceId, id, contact, content, templateId }: ClaimedEmail,
   { sender, subject, locale }: { sender: EmailSender; subject: string; locale: string },
 ) {
   const { from, returnPathHost: host, dkim, domain } = sender
@@ -90,7 +90,7 @@ function toEnvelope(
     ...(dkim && { dkim }),
     ...(content.replyTo && { replyTo: content.replyTo }),
     subject: toHeaderText(subject),
-    messageId: `<${id}@${domain}>`,
+    messageId: `<${id}.${workspaceId}@${domain}>`,
     headers: {
       'Auto-Submitted': 'auto-generated',
       'Content-Language': locale,

@@ -1,6 +1,6 @@
 /** What is reported of emails from templates: bounces and complaints. */
 import { and, eq, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { emails } from '../db/schema/index.ts'
 import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
@@ -42,12 +42,17 @@ export async function findEmailsByProviderIds(
 const areEmails = (ctx: Ctx, ids: readonly EmailId[]) =>
   and(eq(emails.workspaceId, ctx.workspaceId), isAnyOf(emails.id, ids))
 
-const EmailIdSchema: z.ZodType<EmailId, string> = Id('mai')
-const messageIdPattern = /^<?(mai_\w{26})@[^@<>\s]+>?$/
+const EmailIds = z.object({ id: Id('mai'), workspaceId: Id('wsp').optional() })
+const messageIdPattern = /^<?(mai_\w{26})(?:\.(wsp_\w{26}))?@[^@<>\s]+>?$/
 
-/** Parses the `Message-ID` of an email. Returns undefined for any other `Message-ID`, but not for that of a single mail. */
-export const parseEmailMessageId = (text: string): EmailId | undefined =>
-  EmailIdSchema.safeParse(messageIdPattern.exec(text)?.[1]).data
+/**
+ * Parses the `Message-ID` of an email. Returns undefined for any other `Message-ID`, but not for that of a single mail.
+ * Who reports to a workspace may leave out its id.
+ */
+export function parseEmailMessageId(text: string): z.output<typeof EmailIds> | undefined {
+  const [, id, workspaceId] = messageIdPattern.exec(text) ?? []
+  return EmailIds.safeParse({ id, workspaceId }).data
+}
 
 /** Records complaints. Returns the templates whose rates have changed. */
 export async function recordEmailComplaints(ctx: Ctx, ids: readonly EmailId[]): Promise<TemplateId[]> {

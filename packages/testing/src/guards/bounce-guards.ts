@@ -14,6 +14,14 @@ const bySoftRule = [`${core}/suppressions/soft-bounces.test.ts`, ...byClient]
 /** A bounce counts once, by its class, and for the address that the email was sent to. */
 export const bounceGuards: readonly TestedGuard[] = [
   {
+    name: 'a report counts for a workspace that has no such email',
+    promise: 'consent',
+    file: `${core}/operations/mail/find-reported-workspace.ts`,
+    search: '(id) => found.get(id))',
+    replacement: '(id) => found.get(id) ?? workspaceIds[0])',
+    tests: [`${core}/operations/mail/receive-hook-emails.int.test.ts`],
+  },
+  {
     name: 'a repeated report counts again',
     promise: 'events',
     file: events,

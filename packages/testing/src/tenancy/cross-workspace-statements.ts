@@ -28,6 +28,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/mail/budget/release-visitor-mails.ts findWaitingWorkspaces`]: 'Finds the workspaces with mails to release.',
   [`${core}/mail/mails.ts purgeMails`]: purge,
   [`${core}/emails/purge-emails.ts purgeEmails`]: purge,
+  [`${core}/operations/mail/find-reported-workspace.ts listByEmailId`]: publicId,
   [`${core}/operations/mail/find-reported-workspace.ts listByMessageId`]: publicId,
   [`${core}/operations/mail/find-reported-workspace.ts listByProviderId`]: publicId,
   [`${core}/operations/contacts/find-traces.ts countInTable`]: operator,

@@ -3,6 +3,7 @@ import { parseMessageId } from '../../campaigns/engagement.ts'
 import type { Db } from '../../db/client.ts'
 import { campaignRecipients, campaigns, emails, mails, workspaces } from '../../db/schema/index.ts'
 import { isAnyOf } from '../../db/statements/is-any-of.ts'
+import { parseEmailMessageId } from '../../emails/email-reports.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
@@ -36,19 +37,38 @@ export async function listReportedWorkspaces(
 type Known = ReadonlyMap<string | null, WorkspaceId>
 
 async function listByMessageId({ db }: BaseCtx, reports: readonly MailReport[]): Promise<Known> {
+  const messageIds = [...new Set(reports.flatMap(({ messageId }) => messageId ?? []))]
+  const known = await listByEmailId(db, messageIds)
   const campaignIds = new Map(
-    reports.flatMap(({ messageId }) => {
-      const recipient = messageId === null ? undefined : parseMessageId(messageId)
+    messageIds.flatMap((messageId) => {
+      const recipient = parseMessageId(messageId)
       return recipient ? [[messageId, recipient.campaignId] as const] : []
     }),
   )
-  if (campaignIds.size === 0) return new Map()
+  if (campaignIds.size === 0) return known
   const rows = await db
     .select({ id: campaigns.id, workspaceId: campaigns.workspaceId })
     .from(campaigns)
     .where(inArray(campaigns.id, [...new Set(campaignIds.values())]))
   const workspaces = new Map(rows.map(({ id, workspaceId }) => [id, workspaceId]))
-  return mapValues(campaignIds, (id) => workspaces.get(id))
+  return new Map([...known, ...mapValues(campaignIds, (id) => workspaces.get(id))])
+}
+
+/** The workspace that a `Message-ID` names counts if it has the email. */
+async function listByEmailId(db: Db, messageIds: readonly string[]): Promise<Known> {
+  const named = messageIds.flatMap((messageId) => {
+    const { id, workspaceId } = parseEmailMessageId(messageId) ?? {}
+    return id && workspaceId ? { messageId, id, workspaceId } : []
+  })
+  if (named.length === 0) return new Map()
+  const ids = named.map(({ id }) => id)
+  const workspaceIds = [...new Set(named.map(({ workspaceId }) => workspaceId))]
+  const rows = await db
+    .select({ id: emails.id, workspaceId: emails.workspaceId })
+    .from(emails)
+    .where(and(isAnyOf(emails.workspaceId, workspaceIds), isAnyOf(emails.id, ids)))
+  const found = new Map(rows.map(({ id, workspaceId }) => [id, workspaceId]))
+  return mapValues(new Map(named.map(({ messageId, id }) => [messageId, id])), (id) => found.get(id))
 }
 
 /** The id of a campaign's email comes before that of a single email. */

@@ -93,7 +93,7 @@ async function findByProviderIds(ctx: Ctx, reports: readonly MailReport[]): Prom
 async function findByMessageIds(ctx: Ctx, reports: readonly MailReport[]): Promise<Subjects> {
   const named = reports.map(({ messageId }) => ({
     recipient: messageId === null ? undefined : parseMessageId(messageId),
-    emailId: messageId === null ? undefined : parseEmailMessageId(messageId),
+    emailId: messageId === null ? undefined : parseEmailMessageId(messageId)?.id,
   }))
   const recipients = await findMailedAt(
     ctx,
