@@ -49,14 +49,17 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
   afterAll(() => stack.close())
 
   test('a planted link is only sealed while it waits, and nowhere after the end', { timeout: 180_000 }, async () => {
-    stack.inbox.decide((address) => (address.startsWith('refused') ? 550 : 'accept'))
+    const codes: Record<string, string> = { 'refused@example.com': '554 5.7.1', 'delayed@example.com': '450 4.7.1' }
+    // As content filters do.
+    stack.inbox.decide((to) => (codes[to] ? { refusal: `${codes[to]} blocked URL ${resetUrl}` } : 'accept'))
     const sent = await accept('ada@bücher.example')
     const refused = await accept('refused@example.com')
+    const delayed = await accept('delayed@example.com')
     const erased = await accept('erased@example.com')
     const blocked = await accept('blocked@example.com')
     const countSealed = async () =>
       (await stack.database.pool.query('select from emails where sealed_data is not null')).rowCount
-    expect(await countSealed()).toBe(4)
+    expect(await countSealed()).toBe(5)
     expect(await findSecret()).toEqual([])
     expect(await listFilesWith(stack, secret)).toEqual([])
     expect(await listFilesWith(stack, 'Reset your password')).not.toEqual([])
@@ -65,10 +68,12 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
     expect((await call('DELETE', `/contacts/${erased.contactId}`)).status).toBe(204)
     expect((await call('POST', '/suppressions', { email: 'blocked@example.com', reason: 'MANUAL' })).status).toBe(201)
     await stack.startWorker()
-    await waitUntil(async () => (await countSealed()) === 0, { describe: 'all emails have ended' })
+    await waitUntil(async () => (await countSealed()) === 1, { describe: 'all emails but one have ended' })
+    await waitUntil(async () => (await readEmail(delayed)).reason !== null, { describe: 'it is delayed' })
 
     expect(await readEmail(sent)).toMatchObject({ status: 'SENT', reason: null })
-    expect(await readEmail(refused)).toMatchObject({ status: 'FAILED' })
+    expect(await readEmail(refused)).toMatchObject({ status: 'FAILED', reason: expect.stringContaining('blocked') })
+    expect(await readEmail(delayed)).toMatchObject({ status: 'PENDING', reason: expect.stringContaining('blocked') })
     expect(await readEmail(blocked)).toMatchObject({ status: 'SKIPPED', reason: expect.stringContaining('MANUAL') })
     expect((await call('GET', `/emails/${erased.id}`)).status).toBe(404)
     const mails = stack.inbox.mails.filter(({ subject }) => subject === 'Reset your password')

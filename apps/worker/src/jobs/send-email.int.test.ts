@@ -256,3 +256,25 @@ test('16 KiB of braces are shown as they are', async () => {
   expect(await readEmail(ctx, id)).toMatchObject({ status: 'SENT' })
   expect(received()[0]?.text.replace(/\s+/g, ' ')).toContain('{{ {% {{ {%')
 })
+
+describe('a server that quotes a value of the email: nothing keeps it', () => {
+  const quotes = [
+    'blocked URL https://shop.example/reset/planted-link, see https://help.example/why',
+    'blocked URL https://Shop.example/re... see https://help.example/why',
+    'blocked URL <hxxps://shop[.]example/reset/planted-link?a> see https://help.example/why',
+  ]
+  test.each(quotes.flatMap((text) => [`450 4.7.1 ${text}`, `554 5.7.1 ${text}`]))('%s', async (refusal) => {
+    const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+    const logged: unknown[] = []
+    smtp.decide(() => ({ refusal }))
+    const log = { ...deps.log, info: (...parts: unknown[]) => void logged.push(parts) }
+    await send(id, { ...deps, log: log as TestDeps['log'] })
+    const { reason } = await readEmail(ctx, id)
+    expect(reason).toMatch(/blocked URL \[value\] see https:\/\/help\.example\/why$/)
+    const { rows } = await database.pool.query('select data from events where workspace_id = $1', [
+      uuidOf(ctx.workspaceId),
+    ])
+    expect(JSON.stringify([reason, logged, rows])).not.toMatch(/planted-link|\/re/)
+    expect(logged).toHaveLength(1)
+  })
+})

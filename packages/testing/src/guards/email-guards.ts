@@ -92,6 +92,14 @@ export const emailGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'emails',
+    name: 'a value that the mail server quotes stays in the reason',
+    file: 'apps/worker/src/jobs/send-mail.ts',
+    search: '(error) => of.hide(ctx, mail, error)',
+    replacement: '(error) => error',
+    tests: bySending,
+  },
+  {
+    promise: 'emails',
     name: 'a repeated call sends a second email',
     file: 'apps/api/src/routes/emails.ts',
     search: 'idempotent(async (request, reply) => {',
