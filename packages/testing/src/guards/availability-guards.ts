@@ -59,6 +59,14 @@ export const availabilityGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'availability',
+    name: 'messages of a workspace wait in any number',
+    file: `${core}/kernel/concurrency/limit-in-turns.ts`,
+    search: '() => maxPerWorkspace, maxWaiting)',
+    replacement: '() => maxPerWorkspace, maxWaiting * 9)',
+    tests: [`${core}/kernel/concurrency/limit-in-turns.test.ts`],
+  },
+  {
+    promise: 'availability',
     name: 'each event of a message takes a transaction',
     file: `${core}/mail/providers/sendgrid.ts`,
     search: 'const partSize = 100',

@@ -15,11 +15,12 @@ export interface FairSlots<Key extends string = WorkspaceId> {
 /**
  * A workspace may hold half of the slots that other workspaces leave: at least one, at most its maximum (`maxOf`). A
  * released slot goes to the waiting workspace that holds the fewest slots, and among equals to the one that has waited
- * longest. Within a workspace, the order is that of arrival.
+ * longest. Within a workspace, the order is that of arrival, and at most `maxWaiting` wait.
  */
 export function createFairSlots<Key extends string = WorkspaceId>(
   size: number,
   maxOf: (workspaceId: Key) => number = () => size,
+  maxWaiting = Infinity,
 ): FairSlots<Key> {
   const held = new Map<Key, number>()
   /** For each waiting workspace the functions that admit its next work. */
@@ -84,6 +85,7 @@ export function createFairSlots<Key extends string = WorkspaceId>(
     async acquire(workspaceId, maxWaitMs, signal) {
       if (signal?.aborted) return false
       if (tryAcquire(workspaceId)) return true
+      if ((waiting.get(workspaceId)?.size ?? 0) >= maxWaiting) return false
       const { promise, resolve } = Promise.withResolvers<boolean>()
       const admit = () => resolve(true)
       const giveUp = () => void (removeWaiting(workspaceId, admit) && resolve(false))

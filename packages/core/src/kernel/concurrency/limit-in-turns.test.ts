@@ -13,3 +13,14 @@ test('a slot rests after a call for as long as the call took, and the caller doe
   expect(performance.now() - startedAt).toBeGreaterThan(95)
   await first
 })
+
+test('of a workspace 40 calls wait, and further ones are refused at once', async () => {
+  const inTurn = limitInTurns(2, { maxPerWorkspace: 1, maxWaitMs: 60_000, message: 'busy' })
+  const running = Promise.withResolvers<void>()
+  const call = (workspaceId: string) => inTurn(workspaceId, () => running.promise)
+  const held = Array.from({ length: 41 }, () => call('a'))
+  await expect(call('a')).rejects.toMatchObject({ code: 'unavailable' })
+  const other = Array.from({ length: 3 }, () => call('b'))
+  running.resolve()
+  await Promise.all([...held, ...other])
+})

@@ -10,15 +10,19 @@ interface Options {
   message: string
 }
 
+/** Of a workspace: a message of a mail hook that waits has a megabyte in memory. */
+const maxWaiting = 40
+
 /**
- * Runs at most `concurrency` calls at once; workspaces take turns. A call that waits for longer fails with `unavailable`.
+ * Runs at most `concurrency` calls at once; workspaces take turns. A call that waits for longer, or
+ * behind 40 of its workspace, fails with `unavailable`.
  * Callers hold no database connection while they wait.
  */
 export function limitInTurns(
   concurrency: number,
   { maxPerWorkspace = concurrency, rests = false, maxWaitMs, message }: Options,
 ): <Result>(workspaceId: string, work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result> {
-  const slots = createFairSlots<string>(concurrency, () => maxPerWorkspace)
+  const slots = createFairSlots<string>(concurrency, () => maxPerWorkspace, maxWaiting)
   return async (workspaceId, work, signal) => {
     if (!(await slots.acquire(workspaceId, maxWaitMs, signal)))
       throw new AppError('unavailable', message, { retryAfterSeconds: 1 })
