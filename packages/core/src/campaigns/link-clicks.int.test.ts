@@ -1,6 +1,6 @@
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { workspaces } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
 import { readStats } from './campaign-stats.ts'
@@ -62,4 +62,14 @@ test('the first 100 links without a variable are listed', () => {
   expect([links[0], links[99]]).toEqual(['https://example.com/0', 'https://example.com/99'])
   expect(listCountedLinks(null)).toEqual([])
   expect(listCountedLinks('<a href="mailto:a@example.com">x</a><a href="{{ webVersionUrl }}">x</a>')).toEqual([])
+})
+
+test('links after the first 1,000 are not read', () => {
+  const canParse = vi.spyOn(URL, 'canParse')
+  onTestFinished(() => canParse.mockRestore())
+  const repeated = (count: number) => '<a href="http://a.example">x</a>'.repeat(count)
+  const last = '<a href="http://b.example">x</a>'
+  expect(listCountedLinks(repeated(999) + last)).toEqual(['http://a.example', 'http://b.example'])
+  expect(listCountedLinks(repeated(1_000) + last)).toEqual(['http://a.example'])
+  expect(canParse).toHaveBeenCalledTimes(2_000)
 })

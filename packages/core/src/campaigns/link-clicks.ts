@@ -10,6 +10,8 @@ import type { CampaignStats } from './campaign-stats.schema.ts'
 import { listLinks } from './templates/track-html.ts'
 
 const maxLinks = 100
+/** Parsing a URL takes a microsecond, and HTML may have 60,000. */
+const maxParsedLinks = 1_000
 const slots = 8
 
 /**
@@ -17,7 +19,7 @@ const slots = 8
  * a person, so it is not counted by itself.
  */
 export function listCountedLinks(html: string | null): string[] {
-  const links = listLinks(html ?? '').filter((url) => !/\{\{|\{%/.test(url))
+  const links = listLinks(html ?? '', maxParsedLinks).filter((url) => !/\{\{|\{%/.test(url))
   return [...new Set(links)].slice(0, maxLinks)
 }
 

@@ -58,9 +58,10 @@ export function trackHtml(
   }
 }
 
-/** The web URLs that HTML links to. */
-export function listLinks(html: string): string[] {
-  return findLinks(html).flatMap(({ start, end }) => parseWebUrl(html.slice(start, end)) ?? [])
+/** The web URLs that HTML links to: those of its first links. */
+export function listLinks(html: string, maxLinks = Infinity): string[] {
+  const first = findLinks(html).slice(0, maxLinks)
+  return first.flatMap(({ start, end }) => parseWebUrl(html.slice(start, end)) ?? [])
 }
 
 const characterReference = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi
