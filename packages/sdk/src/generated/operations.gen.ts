@@ -556,7 +556,7 @@ export class Contacts extends Resource {
    *
    * Streams all contacts that match the filters, as CSV or NDJSON. In a CSV, an apostrophe precedes every text that a spreadsheet would run as a formula; an import removes it.
    *
-   * While another export of the workspace is under way, it returns 409 with the code `quota_exceeded`. An export whose client reads nothing for 30 seconds is cut off.
+   * While another export of the workspace is under way, it returns 409 with the code `quota_exceeded`. An export whose client reads nothing for 30 seconds, or less than 512 kbit/s on average, is cut off.
    *
    * Requires the role MEMBER.
    */

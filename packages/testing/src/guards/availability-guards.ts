@@ -123,6 +123,14 @@ export const availabilityGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'availability',
+    name: 'a client takes an export page by page for hours',
+    file: `${core}/kernel/stream-pages.ts`,
+    search: 'leftMs + Buffer.byteLength(page) / bytesPerMs',
+    replacement: 'leftMs + idleMs',
+    tests: [`${core}/kernel/stream-pages.test.ts`],
+  },
+  {
+    promise: 'availability',
     name: 'each sign-up counts all mails that are withheld',
     file: `${core}/mail/budget/tell-about-withheld-mails.ts`,
     search: ".filter((listId) => (told.get(listId) ?? '') <= hourBefore)",

@@ -16,6 +16,8 @@ import { csvHeader, toCsv } from './contact-csv.ts'
 
 /** An export whose client reads nothing for this long is ended: it holds a connection and a database snapshot. */
 export const defaultExportIdleMs = 30_000
+/** 512 kbit/s, which a slow line has: at this rate, an export of 1 GB lasts for more than four hours. */
+const bytesPerMs = 64
 /** A larger quota is no limit: each API process limits the exports of all workspaces. */
 const maxCountedExports = 100
 /** When to try again: most exports take less time. */
@@ -44,7 +46,7 @@ export async function exportContacts(
     header = ''
     return text === '' ? null : text
   }
-  return streamPages({ readPage, close: () => snapshot.close() }, { idleMs })
+  return streamPages({ readPage, close: () => snapshot.close() }, { idleMs, bytesPerMs })
 }
 
 async function openContacts(ctx: Ctx, where: SQL | undefined) {
