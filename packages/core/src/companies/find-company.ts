@@ -5,7 +5,7 @@ import { AppError, changedConcurrently, notFound } from '../kernel/errors.ts'
 import type { CompanyId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
-import { createRecordIndex, groupByRecord, type Identity } from '../request/record-index.ts'
+import { createRecordIndex, type Identity } from '../request/record-index.ts'
 import type { Company } from './companies.schema.ts'
 import { companyColumns, type CompanyRow, toCompany } from './company-record.ts'
 
@@ -33,12 +33,6 @@ const known = <Row>(records: readonly Row[]) => ({ records, aliases: new Map<str
 export const createCompanyIndex = <Row extends KnownCompany>(rows: readonly Row[]) =>
   createRecordIndex<Row, CompanyKeys, 'domain'>(identity, known(rows))
 export type CompanyIndex = ReturnType<typeof createCompanyIndex<CompanyRow>>
-
-/** Groups inputs that may concern the same company. */
-export const groupByCompany = <Entry extends { input: CompanyKeys }>(
-  entries: readonly Entry[],
-  rows: readonly CompanyRow[],
-): Entry[][] => groupByRecord(identity, entries, known(rows))
 
 /** Reads one company. Throws `not_found`. */
 export async function readCompany(ctx: Ctx, id: CompanyId): Promise<Company> {
