@@ -1,5 +1,6 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { expectError, operationsOf, startTestApi } from '../../test/testing.ts'
@@ -110,7 +111,10 @@ test('every route returns 403 to roles below the required one', async () => {
   const heads = secured.filter(({ method }) => method === 'GET').map((route) => ({ ...route, method: 'HEAD' }))
   for (const { method, template, path } of [...secured, ...heads]) {
     const least = leastRole(method, template)
-    for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) {
+    // At the gate, the required role and the one below.
+    const isTried = (role: (typeof ladder)[number]) =>
+      isFullRun || [0, 1].includes(ladder.indexOf(least) - ladder.indexOf(role))
+    for (const role of (['VIEWER', 'MEMBER', 'ADMIN'] as const).filter(isTried)) {
       const call = () => api.call(method, path, { key: keys[role], raw: '{"nonsense":true}' })
       // The export of the last role may still be closing its snapshot, and only one may be under way.
       const callOnceFree = async () => {

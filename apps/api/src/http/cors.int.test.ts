@@ -60,10 +60,11 @@ test('an OPTIONS request that is not a preflight returns an empty 204', async ()
 test('other routes allow no origin that is not configured', async () => {
   // The embed script is public too, and contains no data.
   const isOpen = (template: string) => template.startsWith('/public/') || template === '/embed/form.js'
-  const paths = (await operationsOf(closed)).filter(({ template }) => !isOpen(template))
-  expect(paths.length).toBeGreaterThan(20)
+  const operations = (await operationsOf(closed)).filter(({ template }) => !isOpen(template))
+  const paths = new Set(operations.map(({ path }) => path))
+  expect(paths.size).toBeGreaterThan(20)
   const more = ['/nope', '/publicity', '/openapi.json', '/docs/', '/PUBLIC/forms', '//public/forms', '/%ff']
-  for (const path of [...paths.map((operation) => operation.path), ...more]) {
+  for (const path of [...paths, ...more]) {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const refused = [
         await closed.call(method, path, { headers: preflightHeaders(foreign) }),
