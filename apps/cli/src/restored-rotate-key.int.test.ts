@@ -1,4 +1,4 @@
-/** Runs `restored` and `rotate-key` as programs. Tests in core cover their effects on the data. */
+/** What `restored` and `rotate-key` print, and their exit codes. Tests in core cover their effects on the data. */
 import { readKeyState, requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import {
@@ -9,20 +9,34 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
-import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { unreachableEnvironment } from './testing.ts'
+import { parseCommandLine } from './command-line.ts'
+import { commands } from './commands.ts'
+import { describeError, exitCodeOf } from './describe-error.ts'
+import { startInProcess, unreachableEnvironment } from './testing.ts'
 
 const database = useTestDatabase()
 
 const former = 'QSBrZXkgdGhhdCB3YXMgcHJlc2VudCBvbmNlIQ=='
-const run = (env: Record<string, string>, ...parameters: string[]) =>
-  runProcess({
-    script: 'apps/cli/src/main.ts',
-    parameters,
-    env: { ...unreachableEnvironment, DATABASE_URL: database.url, ...env },
+async function run(env: Record<string, string>, ...words: string[]) {
+  const [printed, logged]: [string[], string[]] = [[], []]
+  const start = async () => {
+    const parsed = await parseCommandLine(commands, words)
+    if ('print' in parsed) throw new Error(parsed.print)
+    const environment = { ...unreachableEnvironment, DATABASE_URL: database.url, ...env }
+    const started = startInProcess(parsed.command, parsed.options, { environment })
+    return await started.code.finally(() => {
+      printed.push(...started.printed)
+      logged.push(...started.logged)
+    })
+  }
+  const code = await start().catch((error: unknown) => {
+    logged.push(describeError(error))
+    return exitCodeOf(error)
   })
+  return { code, stdout: printed.map((text) => `${text}\n`).join(''), stderr: logged.join('\n') }
+}
 
 test('restored: interrupts and counts pending work, and fails while a worker is alive', async () => {
   const ctx = await createTestCtx(database.db)
