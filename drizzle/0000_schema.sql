@@ -282,6 +282,7 @@ CREATE TABLE "custom_fields" (
 	"type" text NOT NULL,
 	"options" text[] DEFAULT '{}' NOT NULL,
 	"removed_at" timestamp (3) with time zone,
+	"cleared_to" uuid,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "custom_fields_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),

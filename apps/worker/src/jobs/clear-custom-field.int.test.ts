@@ -2,7 +2,7 @@ import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
 import { deleteCustomField } from '@rapport/core/operations/webhooks/delete-custom-field.ts'
 import { updateCustomField, createCustomField, listCustomFields } from '@rapport/core/custom-fields/custom-fields.ts'
-import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
+import { clearNextBatch } from '@rapport/core/custom-fields/clear-custom-field.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
@@ -75,21 +75,39 @@ test('clears a value that a merge moves behind the current position', async () =
   const duplicate = await createTestContact(ctx, { customFieldValues: { plan: 'pro' } })
   await deleteCustomField(ctx, field.id)
   await mergeContacts(ctx, id, { contactId: duplicate.id })
-  expect(await clearNextBatch(ctx, field.id, uuidOf(id))).toBeUndefined()
-  expect(await finishRemoval(ctx, field.id)).toBe(false)
+  await database.pool.query('update custom_fields set cleared_to = $1 where id = $2', [uuidOf(id), uuidOf(field.id)])
+  expect(await clearNextBatch(ctx, field.id)).toBe(true)
   await expect(define()).rejects.toThrow('is still being removed')
   await clearCustomField(deps, jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id)))
   await define()
   expect(await countValues()).toBe(0)
 })
 
-test('a worker that shuts down requeues the rest, and two concurrent workers finish it', async () => {
-  const field = await define()
-  await database.pool.query(
+const addValues = () =>
+  database.pool.query(
     `insert into contacts (workspace_id, id, email, custom_field_values)
      select $1, uuidv7(), 'p' || n || '@example.com', '{"plan": "pro"}' from generate_series(1, 2500) n`,
     [uuidOf(ctx.workspaceId)],
   )
+
+test('others have their turn before the end, and the next job goes on where one ended', async () => {
+  const field = await define()
+  await addValues()
+  await deleteCustomField(ctx, field.id)
+  const job = jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id))
+  const short = { ...deps, timings: { ...deps.timings, clearTurnMs: 0 } }
+  const left: unknown[] = []
+  for (let turn = 0; turn < 4; turn += 1) {
+    await clearCustomField(short, job)
+    left.push(await countValues())
+  }
+  expect(left).toEqual([1_500, 500, 0, 0])
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
+})
+
+test('a worker that shuts down requeues the rest, and two concurrent workers finish it', async () => {
+  const field = await define()
+  await addValues()
   await deleteCustomField(ctx, field.id)
   const job = jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id))
   await clearCustomField({ ...deps, stopping: AbortSignal.abort() }, job)

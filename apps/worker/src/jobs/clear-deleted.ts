@@ -1,5 +1,5 @@
 /** The jobs that delete in the background what belongs to a deleted record, in steps that can be repeated. */
-import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
+import { clearNextBatch } from '@rapport/core/custom-fields/clear-custom-field.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
 import { releaseNextContacts } from '@rapport/core/contacts/release-contacts.ts'
@@ -19,12 +19,8 @@ type Step = (ctx: Ctx) => Promise<'continue' | RunEnd>
  * Repeats a step until it is done. At the end of its turn, or when the worker shuts down, it leaves the rest to another
  * job, so that an erasure in one workspace does not wait for what another one deletes.
  */
-function repeat(
-  deps: WorkerDeps,
-  job: WorkJob,
-  { step, turnMs = deps.timings.clearTurnMs }: { step: Step; turnMs?: number },
-): Promise<void> {
-  const endsAt = performance.now() + turnMs
+function repeat(deps: WorkerDeps, job: WorkJob, { step }: { step: Step }): Promise<void> {
+  const endsAt = performance.now() + deps.timings.clearTurnMs
   return runClaimed(deps, job, {
     claim: async (ctx, claim) => ((await claimWork(ctx, claim)) ? claim : undefined),
     async work(ctx) {
@@ -55,20 +51,6 @@ export const releaseCompany = (deps: WorkerDeps, job: WorkJob) =>
 export const eraseContact = (deps: WorkerDeps, job: WorkJob) =>
   repeat(deps, job, { step: (ctx) => eraseNextStep(ctx, job.id) })
 
-/**
- * Removes the values of a deleted custom field from all records, in the order of their ids. Each job runs to its end,
- * because a new one would start again with the first record.
- */
-export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> {
-  const id = idOf('cfd', job.id)
-  let position: string | undefined = ''
-  const step: Step = async (ctx) => {
-    if (position !== undefined) {
-      position = await clearNextBatch(ctx, id, position)
-      return 'continue'
-    }
-    position = ''
-    return continueIf(finishRemoval(ctx, id).then((isFinished) => !isFinished))
-  }
-  return repeat(deps, job, { step, turnMs: Infinity })
-}
+/** Removes the values of a deleted custom field from all records. */
+export const clearCustomField = (deps: WorkerDeps, job: WorkJob) =>
+  repeat(deps, job, { step: (ctx) => continueIf(clearNextBatch(ctx, idOf('cfd', job.id))) })

@@ -61,7 +61,7 @@ export function createQueueHandlers(deps: WorkerDeps, config: WorkerConfig): Rec
     // A workspace has at most half of them, unless it sends several kinds of single mails.
     mail: { handle: handle('mail'), concurrency: 10 },
     imports: { handle: handle('imports'), concurrency: 2 },
-    // Hourly maintenance and clearing a custom field run to their end: further jobs erase contacts meanwhile.
+    // Hourly maintenance runs to its end: further jobs erase contacts meanwhile.
     maintenance: { handle: handle('maintenance'), concurrency: 3 },
   }
 }

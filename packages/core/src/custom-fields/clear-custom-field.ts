@@ -14,22 +14,20 @@ const contactIds: Partial<Record<CustomFieldObject, AnyPgColumn>> = { CONTACT: c
 const batchSize = 1_000
 
 /**
- * Removes the values of a deleted field from the next batch of records, in the order of their ids. Returns the last UUID
- * of the batch, or undefined if no record is left. A restart from '' finds all remaining values.
+ * Removes the values of a deleted field from the next batch of records, in the order of their ids. After the last batch,
+ * deletes the definition, whose key is then free. Returns whether to continue.
  */
-export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string): Promise<string | undefined> {
-  return inTransaction(ctx, async (ctx) => {
+export async function clearNextBatch(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
+  return await inTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const field = await lockRemovedField(ctx, id)
-    if (!field) return undefined
+    if (!field) return false
     const table = tables[field.object]
-    const next = and(
-      eq(table.workspaceId, ctx.workspaceId),
-      after === '' ? undefined : sql`${table.id} > ${after}::uuid`,
-    )
+    const isLater = field.clearedTo === null ? undefined : sql`${table.id} > ${field.clearedTo}::uuid`
+    const next = and(eq(table.workspaceId, ctx.workspaceId), isLater)
     const step = db.select({ id: table.id }).from(table).where(next).orderBy(table.id).limit(batchSize).as('step')
     const [last] = await db.select({ id: sql<string | null>`max(${step.id}::text)` }).from(step)
-    if (!last || last.id === null) return undefined
+    if (!last || last.id === null) return await finishRemoval(ctx, id, { ...field, table })
     const batch = and(next, sql`${table.id} <= ${last.id}::uuid`, hasValue(table, field.key))
     await lockContactsOf(ctx, { contactId: contactIds[field.object], table, batch })
     const locked = db.select({ id: table.id }).from(table).where(batch).orderBy(table.id).for('no key update')
@@ -37,7 +35,8 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
       with locked as (${locked})
       update ${table} c set custom_field_values = c.custom_field_values - ${field.key}::text
       from locked where c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and c.id = locked.id`)
-    return last.id
+    await db.update(customFields).set({ clearedTo: last.id }).where(isRemoved(ctx, id))
+    return true
   })
 }
 
@@ -59,23 +58,22 @@ async function lockContactsOf(ctx: Ctx, { contactId, table, batch }: Guarded): P
     .for('no key update')
 }
 
-/**
- * Deletes the definition when no value is left; its key is then free. Returns false if a value remains, because a merge
- * gave it to another contact in the meantime: restart from the first batch.
- */
-export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
-  return inTransaction(ctx, async (ctx) => {
-    const { db } = ctx
-    const field = await lockRemovedField(ctx, id)
-    if (!field) return true
-    const table = tables[field.object]
-    const isLeft = and(eq(table.workspaceId, ctx.workspaceId), hasValue(table, field.key))
-    const left = await db.select({ id: table.id }).from(table).where(isLeft).limit(1)
-    if (left.length > 0) return false
-    await db.delete(customFields).where(isRemoved(ctx, id))
-    await finishWork(ctx, [uuidOf(id)])
+/** Starts again with the first batch if a value is left, because a merge gave it to another contact in the meantime. */
+async function finishRemoval(
+  ctx: Ctx,
+  id: CustomFieldId,
+  { table, key }: { table: TableWithValues; key: string },
+): Promise<boolean> {
+  const { db } = ctx
+  const isLeft = and(eq(table.workspaceId, ctx.workspaceId), hasValue(table, key))
+  const left = await db.select({ id: table.id }).from(table).where(isLeft).limit(1)
+  if (left.length > 0) {
+    await db.update(customFields).set({ clearedTo: null }).where(isRemoved(ctx, id))
     return true
-  })
+  }
+  await db.delete(customFields).where(isRemoved(ctx, id))
+  await finishWork(ctx, [uuidOf(id)])
+  return false
 }
 
 const hasValue = (table: TableWithValues, key: string): SQL => sql`${table.customFieldValues} ? ${key}`
@@ -86,9 +84,10 @@ const hasValue = (table: TableWithValues, key: string): SQL => sql`${table.custo
 async function lockRemovedField(
   ctx: Ctx,
   id: CustomFieldId,
-): Promise<{ object: CustomFieldObject; key: string } | undefined> {
+): Promise<{ object: CustomFieldObject; key: string; clearedTo: string | null } | undefined> {
+  const { object, key, clearedTo } = customFields
   const [field] = await ctx.db
-    .select({ object: customFields.object, key: customFields.key })
+    .select({ object, key, clearedTo })
     .from(customFields)
     .where(isRemoved(ctx, id))
     .for('update')

@@ -57,6 +57,7 @@ export async function createCustomField(
     type: input.type,
     options: input.options,
     removedAt: null,
+    clearedTo: null,
     createdAt: now,
     updatedAt: now,
   }

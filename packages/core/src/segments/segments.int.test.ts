@@ -16,7 +16,7 @@ import { deleteCompany } from '../operations/contacts/delete-company.ts'
 import { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { previewFilter } from '../contacts/listing/preview-filter.ts'
-import { clearNextBatch, finishRemoval } from '../custom-fields/clear-custom-field.ts'
+import { clearNextBatch } from '../custom-fields/clear-custom-field.ts'
 import { CustomFieldInput } from '../custom-fields/custom-fields.schema.ts'
 import { deleteCustomField } from '../operations/webhooks/delete-custom-field.ts'
 import { createCustomField, updateCustomField } from '../custom-fields/custom-fields.ts'
@@ -209,8 +209,7 @@ test('a segment of a custom field that was deleted, or has another type since, s
     })
   await deleteCustomField(ctx, fieldId)
   await expectBroken('filter.any.0.not.field', 'unknown field "customFieldValues.seats"')
-  await clearNextBatch(ctx, fieldId, '')
-  await finishRemoval(ctx, fieldId)
+  while (await clearNextBatch(ctx, fieldId));
   await defineField('seats', 'TEXT')
   await expectBroken(
     'filter.any.0.not.gte',

@@ -35,7 +35,7 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   },
   IMPORT: { queue: 'imports', title: 'run import', attempts: 10, published: 4, passesSuspension: false },
   CLEAR_LIST: { ...clearing, title: 'clear deleted list' },
-  /** One at a time: it runs to its end, and several would stop the erasures of all workspaces. */
+  /** One at a time: several would lock the same contacts. */
   CLEAR_CUSTOM_FIELD: { ...clearing, title: 'clear deleted custom field', published: 1 },
   RELEASE_COMPANY: { ...clearing, title: 'release contacts of deleted company' },
   ERASE_CONTACT: { ...clearing, title: 'erase deleted contact' },

@@ -1,4 +1,4 @@
-import { index, text, unique } from 'drizzle-orm/pg-core'
+import { index, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -20,6 +20,8 @@ export const customFields = tenantTable(
     options: text().array().notNull().default([]),
     /** Soft delete: the worker clears the values of the object, then deletes the row. */
     removedAt: timestamptz(),
+    /** The last record whose value is cleared: the next job goes on behind it. */
+    clearedTo: uuid(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
