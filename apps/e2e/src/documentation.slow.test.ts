@@ -62,7 +62,7 @@ describe.skipIf(findBrowserSkipReason())('in a browser:', () => {
     )
     expect(guides.length).toBeGreaterThan(8)
     // All have one layout.
-    const checked = guides.filter((path, index) => !path.endsWith('/reference') && (isFullRun || index % 8 === 0))
+    const checked = guides.filter((path, index) => !path.endsWith('/reference') && (isFullRun || index % 16 === 0))
     for (const path of checked) {
       await page.goto(`${stack.api.url}${path}`)
       expect(await checkAppearance(page, `guide ${path}`)).toEqual([])

@@ -6,11 +6,14 @@ import {
   createTestSentinels,
   type TestRedisGroup,
 } from '@rapport/testing/redis/redis-cluster.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addConfirmedSubscribers, readRecipientCounts } from './campaign-recipients.ts'
 import { type Stack, startStack } from './stack.ts'
 import { expectConsistentDeliveries, startWriting } from './write-stream.ts'
+
+const recipients = countRuns({ gate: 60, full: 200 })
 
 const groups = [
   { name: 'a Redis Cluster of three nodes', create: createTestRedisCluster, needsRestart: true },
@@ -49,7 +52,7 @@ describe.each(groups)('with $name', ({ create, needsRestart }) => {
     const { key, workspaceId } = await stack.api.createWorkspace()
     await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['contact.created'] } })
     const list = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly newsletter' } })
-    await addConfirmedSubscribers(stack.database, { workspaceId, listId: list.body.id }, 200)
+    await addConfirmedSubscribers(stack.database, { workspaceId, listId: list.body.id }, recipients)
     const draft = { name: 'News', subject: 'News', html: '<p>News</p>', listId: list.body.id }
     const campaign = await stack.api.call<{ id: string }>('POST', '/campaigns', { key, body: draft })
     const dashboard = await stack.api.call('GET', '/queues/api/queues', {
@@ -76,9 +79,12 @@ describe.each(groups)('with $name', ({ create, needsRestart }) => {
       describe: 'the campaign has ended',
       timeoutMs: 30_000,
     })
-    expect(await readRecipientCounts(stack.database, campaign.body.id)).toMatchObject({ queued: 200, sent: 200 })
+    expect(await readRecipientCounts(stack.database, campaign.body.id)).toMatchObject({
+      queued: recipients,
+      sent: recipients,
+    })
     const newsletters = stack.inbox.mails.filter(({ subject }) => subject === 'News')
     const addresses = newsletters.map((mail) => mail.to.join())
-    expect([addresses.length, new Set(addresses).size]).toEqual([200, 200])
+    expect([addresses.length, new Set(addresses).size]).toEqual([recipients, recipients])
   })
 })

@@ -41,7 +41,7 @@ async function startCuttingProxy(targetUrl: string): Promise<{ url: string; clos
   }
 }
 
-// With one backend of the queues: the API hides it, and the main journey is tested with both.
+// With one backend of the queues, as the API hides it.
 describe('the SDK', () => {
   let stack: Stack
   let rapport: Rapport

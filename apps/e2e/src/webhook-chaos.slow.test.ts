@@ -14,7 +14,7 @@ const seed = chooseSeed(20_261_125)
 
 const plan: ChaosPlan = isLong
   ? { workspaces: 3, webhooksPerWorkspace: 10, contactsPerWorkspace: 670, workers: 3, pauseMs: 200 }
-  : { workspaces: 2, webhooksPerWorkspace: 6, contactsPerWorkspace: 60, workers: 2, pauseMs: 150 }
+  : { workspaces: 2, webhooksPerWorkspace: 6, contactsPerWorkspace: 40, workers: 2, pauseMs: 220 }
 
 /** How often each fault is injected. */
 const times: Partial<Record<Fault, number>> = isLong
@@ -30,7 +30,7 @@ const times: Partial<Record<Fault, number>> = isLong
       rotate: 6,
     }
   : {
-      kill: 2,
+      kill: 1,
       killApi: 1,
       terminate: 1,
       emptyRedis: 1,
