@@ -5,7 +5,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { judgeMails, sendFromOwnDomain } from './sending-domain.ts'
-import { queueBackends, type Stack, startStack } from './stack.ts'
+import { chooseBackends, type Stack, startStack } from './stack.ts'
 
 interface Identified {
   id: string
@@ -19,7 +19,8 @@ interface Campaign extends Identified {
 const domain = 'engines.example'
 const dns = useForFile(() => startNameServer({ denyUnknown: true }))
 
-describe.each(queueBackends)('with the queues in %s', (backend) => {
+// At the gate, newsletter-browser and webhook-journey do the same with the queues in PostgreSQL.
+describe.each(chooseBackends({ gate: 'redis' }))('with the queues in %s', (backend) => {
   let stack: Stack
   let key: string
   let owner: string
