@@ -8,6 +8,7 @@ import { updatePipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
+  createTestCompany,
   createTestContact,
   createTestCtx,
   createTestPipeline,
@@ -118,6 +119,25 @@ test('a deal that waits for a locked contact does not delay other deals', async 
   expect(await waiting[1]).toMatchObject({ name: 'Deal 1' })
   await first.commit()
   expect(await waiting[0]).toMatchObject({ name: 'Deal 0' })
+})
+
+test('a deal that waits for a locked company does not delay other deals', async () => {
+  const { id: companyId } = await createTestCompany(ctx)
+  const isCompany = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(companyId)}`
+  const locking = await openTransaction(database.db, (db) =>
+    db.execute(sql`select from companies where ${isCompany} for update`),
+  )
+  onTestFinished(() => locking.commit())
+  // A statement with all of them would wait without end.
+  const settings = { lock_timeout: '0', statement_timeout: '0' }
+  const patient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => patient.close())
+  const create = (n: number, overrides = {}) => createDeal({ ...ctx, db: patient.db }, inputOf(n, overrides))
+  const waiting = create(0, { companyId })
+  const others = await Promise.all([1, 2, 3].map((n) => create(n)))
+  expect(others.map(({ name }) => name)).toEqual(['Deal 1', 'Deal 2', 'Deal 3'])
+  await locking.commit()
+  expect(await waiting).toMatchObject({ name: 'Deal 0', companyId })
 })
 
 test('an invalid deal fails alone even if its error cannot be determined', async () => {

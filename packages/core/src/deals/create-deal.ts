@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { owningContact } from '../contacts/touch-last-activity.ts'
+import { companyOf, readCompanyName } from '../companies/linked-companies.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
 import { customFieldsOf } from '../custom-fields/custom-field-references.ts'
 import { changeCustomValues } from '../custom-fields/custom-values.ts'
@@ -15,7 +16,6 @@ import { memberIn, requireMember } from '../workspaces/named-members.ts'
 import { dealCreated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
-import { unknownCompany } from './save-deal.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /**
@@ -49,11 +49,13 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   } catch (error) {
     // The stage was removed after the look-up, which is possible outside a transaction: look it up again.
     if (violatedConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
-    return unknownCompany(error)
+    throw error
   }
   // Throws if a custom field was removed after the check.
   await checkCustomValues(ctx, 'DEAL', input.customFieldValues)
   await requireMember(ctx, 'ownerId', input.ownerId)
+  // Throws if there is no such company.
+  if (input.companyId) await readCompanyName(ctx, input.companyId)
   throw invalidField('contactId', 'Contact not found')
 }
 
@@ -63,6 +65,7 @@ const insertDeal = insertWithEvents({
   toData: toDeal,
   // The foreign keys lock the stages in row order. Like every other transaction, this one must lock them in id order.
   orderBy: sql`stage_id, id`,
-  references: bothReferences(customFieldsOf('DEAL'), memberIn('ownerId')),
+  // The company last, as in a change of a deal.
+  references: bothReferences(bothReferences(customFieldsOf('DEAL'), memberIn('ownerId')), companyOf),
   owner: owningContact,
 })

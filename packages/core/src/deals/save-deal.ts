@@ -49,7 +49,7 @@ export async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promi
 }
 
 /** Converts the error for a company that does not exist. */
-export const unknownCompany = onConstraint('deals_company_fk', companyNotFound)
+const unknownCompany = onConstraint('deals_company_fk', companyNotFound)
 
 const dealRows = jsonRows(deals)
 const moveRows = jsonRows(dealMoves)
