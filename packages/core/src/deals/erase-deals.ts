@@ -1,5 +1,5 @@
 /** What happens to the deals of a person who is erased. */
-import { and, eq, inArray, isNull } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { withoutTexts } from '../custom-fields/without-texts.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { deals } from '../db/schema/index.ts'
@@ -7,9 +7,10 @@ import { changeWithEvents } from '../events/change-with-events.ts'
 import type { Update } from '../events/changes.ts'
 import { emitErasures, emitMany } from '../events/emit.ts'
 import { redactEventsOfDeals } from '../events/redact-events.ts'
-import type { ContactId } from '../kernel/ids.ts'
+import { type ContactId, idOf } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
 import { releaseNotesOfDeals } from '../notes/release-notes.ts'
+import { isOneOf, lockInOrder } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { dealDeleted, dealUpdated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
@@ -21,24 +22,27 @@ import type { Deal } from './deals.schema.ts'
  */
 export async function eraseDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await deleteOpenDeals(ctx, contactId)
+  const lockNext = lockInOrder(deals, ctx, and(eq(deals.contactId, contactId), isNull(deals.contactErasedAt)))
   await changeWithEvents({
-    changeBatch: (limit) => emptyNextDeals(ctx, { contactId, limit }),
+    changeBatch: async (limit) => await emptyDeals(ctx, await lockNext(limit)),
     emit: async (erasures) => await emitErasures(ctx, dealUpdated, erasures),
   })
 }
 
 async function deleteOpenDeals(ctx: Ctx, contactId: ContactId): Promise<void> {
-  const ofWorkspace = eq(deals.workspaceId, ctx.workspaceId)
   const where = and(eq(deals.contactId, contactId), eq(deals.status, 'OPEN'), isNull(deals.companyId))
+  const lockNext = lockInOrder(deals, ctx, where)
   await changeWithEvents({
     changeBatch: async (limit) => {
-      const open = ctx.db.select({ id: deals.id }).from(deals).where(and(ofWorkspace, where))
       // Locked before their notes are released, so that they get no more.
-      const ids = (await open.orderBy(deals.id).limit(limit).for('update')).map(({ id }) => id)
-      await releaseNotesOfDeals(ctx, ids)
+      const uuids = await lockNext(limit)
+      await releaseNotesOfDeals(
+        ctx,
+        uuids.map((uuid) => idOf('dea', uuid)),
+      )
       return await ctx.db
         .delete(deals)
-        .where(and(ofWorkspace, inArray(deals.id, ids)))
+        .where(isOneOf(deals, ctx, uuids))
         .returning()
     },
     emit: async (rows) => {
@@ -48,16 +52,9 @@ async function deleteOpenDeals(ctx: Ctx, contactId: ContactId): Promise<void> {
   })
 }
 
-async function emptyNextDeals(
-  ctx: Ctx,
-  { contactId, limit }: { contactId: ContactId; limit: number },
-): Promise<readonly Update<Deal>[]> {
-  const ofWorkspace = eq(deals.workspaceId, ctx.workspaceId)
-  const found = await ctx.db
-    .select()
-    .from(deals)
-    .where(and(ofWorkspace, eq(deals.contactId, contactId), isNull(deals.contactErasedAt)))
-    .limit(limit)
+async function emptyDeals(ctx: Ctx, uuids: readonly string[]): Promise<readonly Update<Deal>[]> {
+  const isEmptied = isOneOf(deals, ctx, uuids)
+  const found = await ctx.db.select().from(deals).where(isEmptied)
   if (found.length === 0) return []
   await redactFormerEvents(ctx, found)
   const now = timestampNow()
@@ -72,7 +69,7 @@ async function emptyNextDeals(
       contactErasedAt: now,
       updatedAt: timeAtLeast(deals.updatedAt, now),
     })
-    .where(and(ofWorkspace, inArray(deals.id, [...formerById.keys()])))
+    .where(isEmptied)
     .returning()
   return emptied.map((row) => ({ before: toDeal(formerById.get(row.id) ?? row), after: toDeal(row) }))
 }

@@ -5,7 +5,7 @@ import { lockContact, lockContactOf, recordsOfContacts, withContactLocked } from
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
 import { changeCustomValues } from '../custom-fields/custom-values.ts'
-import { byId, isAmongFirst } from '../request/by-id.ts'
+import { byId, isOneOf, lockInOrder } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
@@ -63,12 +63,13 @@ export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
 export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
   const formerContactIds = sql`array_append(${deals.formerContactIds}, ${uuidOf(from)}::uuid)`
   const change = { contactId: to, formerContactIds, updatedAt: timeAtLeast(deals.updatedAt, timestampNow()) }
+  const lockNext = lockInOrder(deals, ctx, eq(deals.contactId, from))
   await changeWithEvents({
-    changeBatch: (limit) =>
-      ctx.db
+    changeBatch: async (limit) =>
+      await ctx.db
         .update(deals)
         .set(change)
-        .where(isAmongFirst(deals, ctx, { where: eq(deals.contactId, from), limit }))
+        .where(isOneOf(deals, ctx, await lockNext(limit)))
         .returning(),
     emit: async (rows) => await emitUpdates(ctx, dealUpdated, updatesFrom(rows.map(toDeal), { contactId: from })),
   })

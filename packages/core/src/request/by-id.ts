@@ -1,4 +1,4 @@
-import { and, eq, type GetColumnData, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, eq, type GetColumnData, type SQL, sql } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from './context.ts'
@@ -12,21 +12,13 @@ export function byId<Id extends AnyPgColumn>(
   return and(eq(table.workspaceId, ctx.workspaceId), eq(table.id, id))
 }
 
-/** The condition for the first `limit` records of the workspace that meet `where`. */
-export function isAmongFirst(
-  table: AnyPgTable & { workspaceId: AnyPgColumn; id: AnyPgColumn },
-  ctx: Ctx,
-  { where, limit }: { where: SQL; limit: number },
-): SQL | undefined {
-  const ofWorkspace = eq(table.workspaceId, ctx.workspaceId)
-  const first = ctx.db.select({ id: table.id }).from(table).where(and(ofWorkspace, where)).limit(limit)
-  return and(ofWorkspace, inArray(table.id, first))
-}
+/** How many records `lockInOrder` locks with one statement: no index has their order, so each statement sorts all. */
+const lockedTogether = 10_000
 
 /**
- * Returns a function that locks the next `limit` records that meet `where` until the transaction ends, in the order of
- * their ids, and returns their UUIDs. It never reads what it has locked again, of which the transaction leaves dead rows.
- * For records that no lock of a contact guards: two changes of several of them would deadlock in different orders.
+ * Returns a function that returns the UUIDs of the next `limit` records that meet `where`. They are locked until the
+ * transaction ends, in the order of their ids, as two changes of several of them would deadlock in different orders. It
+ * never reads what it has locked again, of which the transaction leaves dead rows.
  */
 export function lockInOrder(
   table: AnyPgTable & { workspaceId: AnyPgColumn; id: AnyPgColumn },
@@ -34,17 +26,21 @@ export function lockInOrder(
   where: SQL | undefined,
 ): (limit: number) => Promise<string[]> {
   let last: string | undefined
-  return async (limit) => {
+  const next: string[] = []
+  const lockMore = async () => {
     const locked = await ctx.db
       .select({ id: table.id })
       .from(table)
       .where(and(eq(table.workspaceId, ctx.workspaceId), where, last ? sql`${table.id} > ${last}::uuid` : undefined))
       .orderBy(table.id)
-      .limit(limit)
+      .limit(lockedTogether)
       .for('no key update')
-    const ids = locked.map(({ id }) => uuidOf(id as IdOf<IdPrefix>))
-    last = ids.at(-1) ?? last
-    return ids
+    next.push(...locked.map(({ id }) => uuidOf(id as IdOf<IdPrefix>)))
+    last = next.at(-1) ?? last
+  }
+  return async (limit) => {
+    if (next.length < limit) await lockMore()
+    return next.splice(0, limit)
   }
 }
 

@@ -6,7 +6,7 @@ import { owningContact, touchLastActivity } from '../contacts/touch-last-activit
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
-import { byId, isAmongFirst } from '../request/by-id.ts'
+import { byId, isOneOf, lockInOrder } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
@@ -95,12 +95,13 @@ export async function deleteTask(ctx: Ctx, id: TaskId): Promise<void> {
 /** Moves the tasks of a locked contact to another locked contact, and emits `task.updated` for each. */
 export async function moveTasks(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
   const change = { contactId: to, updatedAt: timeAtLeast(tasks.updatedAt, timestampNow()) }
+  const lockNext = lockInOrder(tasks, ctx, eq(tasks.contactId, from))
   await changeWithEvents({
-    changeBatch: (limit) =>
-      ctx.db
+    changeBatch: async (limit) =>
+      await ctx.db
         .update(tasks)
         .set(change)
-        .where(isAmongFirst(tasks, ctx, { where: eq(tasks.contactId, from), limit }))
+        .where(isOneOf(tasks, ctx, await lockNext(limit)))
         .returning(),
     emit: async (rows) => await emitUpdates(ctx, taskUpdated, updatesFrom(rows.map(toTask), { contactId: from })),
   })
@@ -117,11 +118,12 @@ export const unassignTasks = clearMember({ table: tasks, field: 'assigneeId', ev
 
 /** Deletes the tasks of a locked contact, and emits `task.deleted` for each. */
 export async function deleteTasksOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
+  const lockNext = lockInOrder(tasks, ctx, eq(tasks.contactId, contactId))
   await changeWithEvents({
-    changeBatch: (limit) =>
-      ctx.db
+    changeBatch: async (limit) =>
+      await ctx.db
         .delete(tasks)
-        .where(isAmongFirst(tasks, ctx, { where: eq(tasks.contactId, contactId), limit }))
+        .where(isOneOf(tasks, ctx, await lockNext(limit)))
         .returning(),
     emit: async (rows) => await emitMany(ctx, taskDeleted, rows.map(toTask)),
   })
