@@ -50,6 +50,11 @@ export const mcpToolCases = {
   upsert_company: [
     ({ user }: Ids) => callTool('upsert_company', { name: 'Acme', domain: 'mcp.example', ownerId: user }),
   ],
+  list_notes: [
+    ({ contact }: Ids) => callTool('list_notes', { contactId: contact }),
+    ({ company }: Ids) => callTool('list_notes', { companyId: company }),
+    ({ deal }: Ids) => callTool('list_notes', { dealId: deal }),
+  ],
   create_note: [
     ({ contact }: Ids) => callTool('create_note', { contactId: contact, body: 'spy' }),
     ({ company }: Ids) => callTool('create_note', { companyId: company, body: 'spy' }),

@@ -79,6 +79,7 @@ export async function prepareTools(api: TestApi) {
     suppress_address: { email: freshEmail(), reason: 'OPTED_OUT', note: 'wrote a letter' },
     lift_suppression: { suppressionId: ids.suppression, note: 'by mistake' },
     create_task: { contactId: ids.contact, title: 'Call back', dueAt: '2030-01-01' },
+    list_notes: { companyId: ids.company },
     create_note: { contactId: ids.contact, body: 'Called', kind: 'CALL' },
     list_lists: {},
     create_list: { name: 'Readers' },

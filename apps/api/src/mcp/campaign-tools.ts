@@ -46,8 +46,7 @@ const templateVariables = defineTool({
   name: 'list_template_variables',
   operations: ['templateVariables.list'],
   title: 'List template variables',
-  description:
-    'Returns every variable and filter that the templates of a campaign may use, the custom fields of the workspace among them.',
+  description: 'Returns every variable and filter that the templates of a campaign may use, custom fields among them.',
   role: 'VIEWER',
   annotations: reads,
   input: z.strictObject({}),

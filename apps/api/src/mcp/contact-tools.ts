@@ -60,7 +60,7 @@ const getContact = defineTool({
   operations: ['contacts.get', 'contacts.getTrackingConsent', 'contacts.listActivity'],
   title: 'Get a contact',
   description:
-    'Returns a contact, what it chose about the tracking of opens and clicks, and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals, tasks and notes.',
+    'Returns a contact, what it chose about tracking, and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals, tasks and notes.',
   role: 'VIEWER',
   annotations: reads,
   input: z.strictObject({ contactId: Id('con'), ...pageInput }),

@@ -15,7 +15,7 @@ const allPipelines = defineTool({
   name: 'list_pipelines',
   operations: ['pipelines.list'],
   title: 'List pipelines',
-  description: 'Returns the pipelines of the workspace with the ids and names of their stages.',
+  description: 'Returns the pipelines with the ids and names of their stages.',
   role: 'VIEWER',
   annotations: reads,
   input: z.strictObject(pageInput),

@@ -1,7 +1,23 @@
 import { createNote } from '@rapport/core/notes/create-note.ts'
-import { namesRecord, Note, NoteInput, recordRequired } from '@rapport/core/notes/notes.schema.ts'
+import { listNotes } from '@rapport/core/notes/list-notes.ts'
+import { namesRecord, Note, NoteInput, NoteQuery, recordRequired } from '@rapport/core/notes/notes.schema.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import { z } from 'zod'
-import { defineTool } from './tool.ts'
+import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
+
+const { contactId, companyId, dealId } = NoteQuery.shape
+
+const list = defineTool({
+  name: 'list_notes',
+  operations: ['notes.list'],
+  title: 'List notes',
+  description: 'Returns the notes that match all filters, newest first.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject({ contactId, companyId, dealId, ...pageInput }),
+  output: PageOf(Note),
+  run: (ctx, input) => listNotes(ctx, { ...input, ...newestFirst }),
+})
 
 const create = defineTool({
   name: 'create_note',
@@ -15,4 +31,4 @@ const create = defineTool({
   run: async (ctx, input) => ({ note: await createNote(ctx, input) }),
 })
 
-export const noteTools = [create]
+export const noteTools = [list, create]

@@ -92,10 +92,8 @@ export const pageInput = {
   limit: z
     .preprocess((limit) => (/^\d{1,3}$/.test(String(limit)) ? Number(limit) : limit), z.int().min(1).max(100))
     .default(20)
-    .describe('The maximum number of records on the page.'),
-  cursor: Cursor.describe(
-    'The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.',
-  ),
+    .describe('At most this many records.'),
+  cursor: Cursor.describe('The `nextCursor` of a page with these filters.'),
 }
 
 /** The order of every listing, so that a tool needs no argument for it. */

@@ -26,7 +26,7 @@ interface Schema {
 }
 
 test('no tool deletes, exports, or manages keys, members or webhooks', () => {
-  expect(names).toHaveLength(36)
+  expect(names).toHaveLength(37)
   expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
 })
 
@@ -77,6 +77,7 @@ describe('roles', () => {
     'get_contact',
     'search_companies',
     'get_company',
+    'list_notes',
     'list_lists',
     'list_segments',
     'preview_segment',
@@ -120,6 +121,7 @@ describe('roles', () => {
       suppress_address: 'suppressions.create',
       lift_suppression: 'suppressions.delete',
       create_task: 'tasks.create',
+      list_notes: 'notes.list',
       create_note: 'notes.create',
       list_lists: 'lists.list',
       create_list: 'lists.create',
