@@ -1,7 +1,8 @@
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { eq, sql } from 'drizzle-orm'
-import { beforeEach, expect, test } from 'vitest'
+import { Parser } from 'htmlparser2'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { campaigns, workspaces } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
@@ -13,7 +14,8 @@ import { updateCampaign } from './campaigns.ts'
 import type { CampaignInput } from './campaigns.schema.ts'
 import { toRecipient } from './recipient.ts'
 import { templateVariables } from './templates/template-variables.ts'
-import { openWebVersion, removeEmptyLinks, renderWebVersion, webVersionUrl } from './web-version.ts'
+import { removeEmptyLinks } from './templates/empty-links.ts'
+import { openWebVersion, renderWebVersion, webVersionUrl } from './web-version.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -131,6 +133,14 @@ test.each([
   ['<a href="&#32;">x</a>y', 'y'],
   ['<a href="/">x</a>', '<a href="/">x</a>'],
 ])('of %s is left: %s', (html, left) => expect(removeEmptyLinks(html)).toBe(left))
+
+test('links that lead nowhere are removed in the rendering thread', async () => {
+  const id = await createSent({ html: '<p>Hi <a href="{{ unsubscribeUrl }}">Leave</a></p>' })
+  const parse = vi.spyOn(Parser.prototype, 'end')
+  onTestFinished(() => parse.mockRestore())
+  expect((await open(id)).html).toBe('<p>Hi </p>')
+  expect(parse).not.toHaveBeenCalled()
+})
 
 test('of a campaign that was sent, the page alone can be switched off', async () => {
   const id = await createSent({ html: '<p>Hi</p>' })

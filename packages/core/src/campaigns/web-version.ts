@@ -1,6 +1,5 @@
 /** The email of a campaign as a page, the same for everybody: what is of a person is left out. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { Parser } from 'htmlparser2'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import { signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken, notFound } from '../kernel/errors.ts'
@@ -64,14 +63,11 @@ export async function renderWebVersion(
     preferencesUrl: null,
     locale: chooseMailLanguage({ content: list?.locale ?? null, workspace: workspace.locale }).locale,
   }
-  const input = { sources: { subject, html, text }, recipient: { values, tracking: undefined } }
+  const recipient = { values, tracking: undefined }
+  const input = { sources: { subject, html, text }, recipient, withoutEmptyLinks: true }
   const rendered = await renderPreview(workspaceId, input, ctx.settings.renderingDeadlines)
   if ('fault' in rendered) throw notFound('Page')
-  return {
-    ...rendered,
-    locale: values.locale,
-    html: rendered.html === undefined ? undefined : removeEmptyLinks(rendered.html),
-  }
+  return { html: undefined, ...rendered, locale: values.locale }
 }
 
 async function findShown(ctx: Ctx, campaignId: CampaignId) {
@@ -92,30 +88,4 @@ async function findShown(ctx: Ctx, campaignId: CampaignId) {
   if (!found) throw notFound('Page')
   if (found.workspace.suspendedAt !== null) throw workspaceSuspended()
   return found
-}
-
-/** Removes the links that lead nowhere, with their texts: those to unsubscribe and to the preferences. */
-export function removeEmptyLinks(html: string): string {
-  let [result, position] = ['', 0]
-  let start: number | undefined
-  function endLink(at: number): void {
-    if (start === undefined) return
-    result += html.slice(position, start)
-    position = at
-    start = undefined
-  }
-  const parser = new Parser({
-    onopentag(name, { href }) {
-      if (name !== 'a') return
-      // A link within a link ends the first one.
-      endLink(parser.startIndex)
-      if (href !== undefined && href.trim() === '') start = parser.startIndex
-    },
-    onclosetag(name, isImplied) {
-      // A link that is never closed ends with the element around it, whose end stays.
-      if (name === 'a') endLink(isImplied ? parser.startIndex : parser.endIndex + 1)
-    },
-  })
-  parser.end(html)
-  return result + html.slice(position)
 }

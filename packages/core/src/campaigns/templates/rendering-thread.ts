@@ -14,6 +14,7 @@ import {
   type TemplateSources,
   type TemplateValues,
 } from './template-sources.ts'
+import { removeEmptyLinks } from './empty-links.ts'
 import { compileTemplates, joinMail, type MailInPieces } from './templates.ts'
 import { findSharedLinks } from './shared-links.ts'
 import { trackHtml, type Tracking } from './track-html.ts'
@@ -42,6 +43,8 @@ export interface RenderPreviewTask {
   kind: 'preview'
   sources: TemplateSources
   recipient: TemplateRecipient
+  /** For a page that is the same for everybody. */
+  withoutEmptyLinks?: boolean
 }
 
 export type Task = CheckTask | RenderMailsTask | RenderPreviewTask
@@ -150,7 +153,10 @@ function runTask(task: Task): ThreadResponse {
   if (task.kind === 'check') return { faults: findFaults(task.sources, task.names, setCurrentField) }
   if (task.kind === 'mail') return renderMails(task)
   const rendered = render(task.sources, task.recipient)
-  return 'fault' in rendered ? rendered : { mail: joinMail(rendered) }
+  if ('fault' in rendered) return rendered
+  const mail = joinMail(rendered)
+  if (task.withoutEmptyLinks && mail.html !== undefined) mail.html = removeEmptyLinks(mail.html)
+  return { mail }
 }
 
 if (!isMainThread) {
