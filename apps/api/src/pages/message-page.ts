@@ -85,12 +85,15 @@ export function showBrokenLinks(
   })
 }
 
+const shownErrors = new Map<number, 'tooManyRequests' | 'unavailable'>([
+  [429, 'tooManyRequests'],
+  [503, 'unavailable'],
+])
+
 /** Shows a browser that it has to wait, for the two errors that every page may have. */
 export const showErrorPage: ShowErrorPage = (request, reply) => {
-  if (!acceptsHtml(request)) return undefined
+  const name = shownErrors.get(reply.statusCode)
+  if (name === undefined || !acceptsHtml(request)) return undefined
   const language = readPageLanguage(request)
-  const { tooManyRequests, unavailable } = language.texts
-  if (reply.statusCode === 429) return sendMessage(reply, { language, ...tooManyRequests, frameAncestors: '*' })
-  if (reply.statusCode === 503) return sendMessage(reply, { language, ...unavailable, frameAncestors: '*' })
-  return undefined
+  return sendMessage(reply, { language, ...language.texts[name], frameAncestors: '*' })
 }

@@ -38,6 +38,10 @@ test('a path with a placeholder that was not filled in is a record that does not
   expectError(await api.call('GET', '/contacts/:id', { key }), 404, 'Contact not found')
 })
 
+test('a path of many slashes is searched in linear time', async () => {
+  expectError(await api.call('GET', `/x${'/'.repeat(300_000)}x`), 404, 'Route not found')
+})
+
 test('every documented path returns 405 for a method that it does not have', async () => {
   const operations = await operationsOf(api)
   for (const path of new Set(operations.map((operation) => operation.path))) {

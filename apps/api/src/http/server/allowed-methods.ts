@@ -28,7 +28,7 @@ export const allowedMethods = fp(
       return [...new Set(routes.flatMap(({ methods }) => [...methods]))].toSorted()
     })
     app.decorate('describeMissingRoute', (path: string) => {
-      const meant = path.replace(/^\/+/, '/').replace(/(?<=.)\/+$/, '')
+      const meant = path.replace(/^\/+/, '/').replace(/(?<=[^/])\/+$/, '')
       const isMeant = meant !== path && app.findAllowedMethods(meant).length > 0
       return isMeant
         ? `Route not found: use ${meant}, without the slash at the ${path.endsWith('/') ? 'end' : 'start'}`

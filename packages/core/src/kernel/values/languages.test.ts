@@ -48,3 +48,7 @@ test.each([
   ['en;q=x, de', ['de']],
   ['\u0000,;;q=;=,,*', ['\u0000', '', '*']],
 ])('Accept-Language: %j has the tags %j', (header, tags) => expect(parseAcceptLanguage(header)).toEqual(tags))
+
+test('of Accept-Language, only the start is read', () => {
+  expect(parseAcceptLanguage(`de${' '.repeat(1_000_000)}en`)).toEqual(['de'])
+})

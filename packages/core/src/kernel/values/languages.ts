@@ -72,12 +72,18 @@ export function choosePageLanguage(
   return { ...(found ?? english), isKnown: found !== undefined }
 }
 
+/** The languages of a browser take less. */
+const maxHeaderLength = 500
+
 /** Returns the language tags of `Accept-Language` (RFC 9110), the most preferred first. */
 export function parseAcceptLanguage(header = ''): string[] {
-  const ranges = header.split(',').map((range) => {
-    const [tag = '', weight = '1'] = range.trim().split(/\s*;\s*q\s*=\s*/i)
-    return { tag, weight: Number(weight) }
-  })
+  const ranges = header
+    .slice(0, maxHeaderLength)
+    .split(',')
+    .map((range) => {
+      const [tag = '', weight = '1'] = range.trim().split(/\s*;\s*q\s*=\s*/i)
+      return { tag, weight: Number(weight) }
+    })
   const accepted = ranges.filter(({ weight }) => weight > 0)
   return accepted.toSorted((a, b) => b.weight - a.weight).map(({ tag }) => tag)
 }
