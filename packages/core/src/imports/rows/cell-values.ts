@@ -95,11 +95,12 @@ export const readKey = (column: string, cell: string) =>
 
 /** Splits tags at semicolons, commas or line breaks. A quoted tag may contain them, as in an export. */
 function splitTags(cell: string): string[] {
-  const listed = unwrapList(cell)
+  const listed = unwrapList(cell.slice(0, maxListLength))
   const tags = listed.includes('"') ? splitQuotedTags(listed) : listed.split(/[;,\r\n]/)
   return tags.map((tag) => tag.trim()).filter((tag) => tag !== '')
 }
 
+/** More is too many tags or a tag that is too long, and a cell may have a million: each tag is checked. */
 const maxListLength = 50_000
 
 /** Programs write an array as JSON, as Python or as PostgreSQL: `["a","b"]`, `['a', 'b']`, `{a,b}`. */
@@ -108,7 +109,7 @@ function unwrapList(cell: string): string {
   if (list === undefined) return cell.trim().toLowerCase() === 'null' ? '' : cell
   // A tag may have brackets.
   const isList = list.trim() === '' || /["']/.test(list) || (list.includes(',') && !list.includes(';'))
-  if (!isList || list.length > maxListLength) return cell
+  if (!isList) return cell
   return list.replaceAll(/(?<=^|[,;]\s{0,9})'([^']*)'(?=\s{0,9}(?:[,;]|$))/g, '"$1"')
 }
 

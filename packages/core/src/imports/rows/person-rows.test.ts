@@ -83,6 +83,7 @@ test.each([
 
 test.each([
   ['text that is not an address', ['ada at home'], 'email: must be an email address such as ada@example.com'],
+  ['an address of a megabyte', [`a${'\u200c'.repeat(349_000)}a`], 'email: must have at most 254 characters'],
   ['two addresses', ['a@example.com, b@example.com'], 'email: must be an email address such as ada@example.com'],
   [
     'a value in a column without a name',
@@ -99,6 +100,9 @@ test.each([
   ['a line break in a name', [mail, 'A\nda'], 'firstName: must not contain control characters or line breaks'],
   ['letters in a phone number', [mail, '', 'secret'], 'phone: must be a phone number'],
   ['too many tags', [mail, '', '', [...Array(101).keys()].join()], 'tags: must have at most 100 tags'],
+  ['a million tags', [mail, '', '', 'a;'.repeat(500_000)], 'tags: must have at most 100 tags'],
+  ['a megabyte of combining marks', [mail, `a${'\u0345\u0316'.repeat(130_000)}`], 'firstName: must have at most 200'],
+  ['a megabyte of line breaks', [mail, '', `1${'\n'.repeat(500_000)}2`], 'phone: must have at most 40 characters'],
   ['a word as a number', [mail, '', '', '', '', '', '', 'many'], 'customFieldValues.seats: must be a number'],
   [
     'an option that is none',
