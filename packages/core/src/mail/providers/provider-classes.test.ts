@@ -38,6 +38,15 @@ test.each([
   expect(await classOf('ses', sesBounce(type, subType, status))).toEqual([expected])
 })
 
+test('Amazon SES: a bounce of more than 100 recipients is malformed', async () => {
+  const bounceOf = (count: number) => ({
+    ...sesBounce('Permanent', 'General'),
+    bounce: { bounceType: 'Permanent', bouncedRecipients: Array.from({ length: count }, () => ({})) },
+  })
+  expect(await classOf('ses', bounceOf(100))).toHaveLength(100)
+  await expect(classOf('ses', bounceOf(101))).rejects.toThrow('The message is not a webhook of Amazon SES')
+})
+
 test.each([
   ['HardBounce', '', 'HARD'],
   ['HardBounce', 'smtp;550 5.7.1 blocked', 'POLICY'],

@@ -10,18 +10,27 @@ import { describeComplaint, describeOptOut, describeUntried, type ProviderReport
 import { describeSesBounce } from './ses-words.ts'
 import { readSnsMessage } from './sns.ts'
 
+/** Amazon SES names at most 50 recipients. A longer list is malformed, before its items are read. */
+const maxItems = 100
+/** Mailbox providers hide recipients: then there are none, or the array is missing. */
+const listOf = <Item extends z.ZodType>(item: Item, max = maxItems) =>
+  z
+    .unknown()
+    .optional()
+    .refine((list) => !Array.isArray(list) || list.length <= max, { abort: true })
+    .pipe(z.array(item).nullish().catch(null))
+
 const Header = z.object({ name: z.string(), value: Text })
+/** An email that was forwarded many times has hundreds. */
+const maxHeaders = 1_000
 
 const Mail = z.object({
   messageId: Text,
   source: Text,
-  destination: z.array(Text).nullish().catch(null),
-  headers: z.array(Header).nullish().catch(null),
+  destination: listOf(Text),
+  headers: listOf(Header, maxHeaders),
   commonHeaders: z.object({ messageId: Text }).nullish().catch(null),
 })
-
-/** Mailbox providers hide recipients: then there are none, or the array is missing. */
-const listOf = <Item extends z.ZodType>(item: Item) => z.array(item).nullish().catch(null)
 
 const Bounce = z.object({
   bounceType: Text,
