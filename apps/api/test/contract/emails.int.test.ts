@@ -1,7 +1,6 @@
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { expectError, freshEmail, type Json, startTestApi, type TestWorkspace } from '../testing.ts'
 
 const api = useForFile(() => startTestApi())
@@ -168,23 +167,6 @@ test('POST /emails/batch: each entry is accepted or fails by itself', async () =
   ])
   expect((await call('GET', '/emails')).body['data']).toHaveLength(1)
   expect((await call('GET', `/contacts?email=${encodeURIComponent(blocked)}`)).body['data']).toEqual([])
-})
-
-test('POST /emails while a PATCH with If-Match checks the sources of the template', async () => {
-  const templateId = await createTemplate()
-  const { id: contactId } = await api.create('/contacts', workspace.token, { email: freshEmail() })
-  const { headers } = await call('GET', `/templates/${templateId}`)
-  // The check reads them.
-  const lockFields = 'lock table custom_fields in access exclusive mode'
-  const checking = await openTransaction(api.database.db, (db) => db.execute(lockFields))
-  onTestFinished(() => checking.commit())
-  const change = { headers: { 'if-match': headers['etag'] ?? '' }, body: { subject: 'Another' } }
-  const changing = api.call('PATCH', `/templates/${templateId}`, { key: workspace.token, ...change })
-  await waitUntilBlocked(api.database.db)
-  const { status, body } = await call('POST', '/emails', { templateId, to: { contactId }, data })
-  await checking.commit()
-  expect([status, body['templateVersion']]).toEqual([202, 1])
-  expect(await changing).toMatchObject({ status: 200, body: { version: 2 } })
 })
 
 test.each([
