@@ -30,9 +30,10 @@ async function get<Body>(path: string): Promise<Body> {
   return body
 }
 
-async function post(path: string, body: object = {}) {
-  const { status } = await stack.api.call('POST', path, { key: settings.key, body })
+async function post(path: string, body: object = {}): Promise<{ id: string }> {
+  const { status, body: created } = await stack.api.call<{ id: string }>('POST', path, { key: settings.key, body })
   expect(status).toBeLessThan(300)
+  return created
 }
 
 /** A receiver with a folder and a port of its own. */
@@ -211,6 +212,19 @@ test('the sync creates the contacts and the deal once', async () => {
   const afterErasure = await runExample('saas-sync', settings)
   expect(afterErasure).toContain('1 created, 1997 existing, 2 failed')
   expect(afterErasure).toContain('40 subscriptions: 0 deals created, 0 won, 0 lost')
+
+  // What the sales team does with deals is theirs.
+  const pipeline = await post('/pipelines', { name: 'Partners', stages: [{ name: 'New' }] })
+  const [, moved, deleted] = deals.data.filter(({ status }) => status === 'WON')
+  const move = { pipelineId: pipeline.id, status: 'LOST' }
+  await stack.api.call('PATCH', `/deals/${moved?.id}`, { key: settings.key, body: move })
+  expect(await runExample('saas-sync', settings)).toContain('40 subscriptions: 0 deals created, 0 won, 0 lost')
+  await stack.api.call('DELETE', `/deals/${deleted?.id}`, { key: settings.key })
+  const { contactId, companyId } = deleted ?? {}
+  const other = await post('/deals', { pipelineId: pipeline.id, contactId, companyId })
+  expect(await runExample('saas-sync', settings)).toContain(' 0 won, 0 lost')
+  expect(await get(`/deals/${moved?.id}`)).toMatchObject({ status: 'LOST', pipelineId: pipeline.id })
+  expect(await get(`/deals/${other.id}`)).toMatchObject({ status: 'OPEN' })
 })
 
 test('the CSV import prints the progress and the lines with an error', async () => {

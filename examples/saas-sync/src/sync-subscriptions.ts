@@ -1,4 +1,4 @@
-import type { Deal, Rapport } from '@rapport/sdk'
+import { type Deal, NotFoundError, type Rapport } from '@rapport/sdk'
 import type { Subscription } from './customers.ts'
 
 interface Known {
@@ -23,11 +23,12 @@ export async function syncSubscriptions(
   subscriptions: readonly Subscription[],
   known: Known,
 ): Promise<SyncedDeals> {
-  const { data } = await rapport.pipelines.list()
+  // The oldest: a pipeline that is added later is for other deals.
+  const { data } = await rapport.pipelines.list({ sort: 'createdAt' })
   const pipelineId = data[0]?.id
   if (!pipelineId) throw new Error('The workspace has no pipeline')
   const total: SyncedDeals = { created: 0, won: 0, lost: 0 }
-  const existing = await findDeals(rapport, pipelineId)
+  const existing = await findDeals(rapport)
   for (const subscription of subscriptions) {
     const { id, organizationId } = subscription
     let deal = existing.get(id) ?? existing.get(known.companyIds.get(organizationId) ?? '')
@@ -40,10 +41,14 @@ export async function syncSubscriptions(
     }
     if (deal.status !== 'OPEN' || subscription.state === 'TRIAL') continue
     const isWon = subscription.state === 'ACTIVE'
-    await rapport.deals.update(
-      deal.id,
-      isWon ? { status: 'WON' } : { status: 'LOST', lostReason: 'Canceled the trial' },
-    )
+    const change = isWon ? { status: 'WON' as const } : { status: 'LOST' as const, lostReason: 'Canceled the trial' }
+    try {
+      await rapport.deals.update(deal.id, change)
+    } catch (error) {
+      // A person has deleted the deal, which its idempotency key still returns.
+      if (error instanceof NotFoundError) continue
+      throw error
+    }
     total[isWon ? 'won' : 'lost'] += 1
   }
   return total
@@ -52,13 +57,15 @@ export async function syncSubscriptions(
 const nameOf = ({ id, plan }: Subscription) => `${id}: ${plan}`
 
 /**
- * By subscription, or by company if the person was erased, which empties the name of the deal. An idempotency key is kept
- * for 24 hours. This finds the deals also later.
+ * By subscription, or by company if the person was erased, which empties the name of the deal. In all pipelines, as a person
+ * may have moved a deal. An idempotency key is kept for 24 hours. This finds the deals also later.
  */
-async function findDeals(rapport: Rapport, pipelineId: string): Promise<Map<string, Deal>> {
+async function findDeals(rapport: Rapport): Promise<Map<string, Deal>> {
   const deals = new Map<string, Deal>()
-  for await (const deal of rapport.deals.list({ pipelineId }))
-    deals.set(deal.name.split(':')[0] || (deal.companyId ?? ''), deal)
+  for await (const deal of rapport.deals.list()) {
+    const key = deal.contactErasedAt === null ? deal.name.split(':')[0] : deal.companyId
+    if (key) deals.set(key, deal)
+  }
   return deals
 }
 
