@@ -59,7 +59,7 @@ async function statuses() {
   return Object.fromEntries(body.data.map(({ email, emailSubscribedStatus }) => [email, emailSubscribedStatus]))
 }
 
-test('a folder of Mailchimp is imported once and verified; who opted out here stays out', async () => {
+test('a folder of Mailchimp is imported once and verified; opt-outs here stay', async () => {
   const body = { email: 'ida@example.com', reason: 'OPTED_OUT' }
   await stack.api.call('POST', '/suppressions', { key, body })
   const folder = mailchimp()

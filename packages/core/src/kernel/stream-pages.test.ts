@@ -19,7 +19,7 @@ async function readSlowly(limits: { idleMs: number; bytesPerMs: number }) {
   return { bytes, error }
 }
 
-test('a client that takes a page before each pause is too long is cut off if it is slow', async () => {
+test('a slow client that takes a page before each time limit is cut off', async () => {
   const { bytes, error } = await readSlowly({ idleMs: 300, bytesPerMs: 10_000 })
   expect(error).toMatchObject({ message: expect.stringContaining('too slowly') })
   expect(bytes).toBeLessThan(2_000_000)
