@@ -70,6 +70,14 @@ export const bounceGuards: readonly TestedGuard[] = [
     tests: byToken,
   },
   {
+    name: 'a complaint about a single email forgets whom it was sent to',
+    promise: 'consent',
+    file: `${core}/operations/mail/find-subjects.ts`,
+    search: '  contactId: data.contactId,\n',
+    replacement: '  contactId: undefined,\n',
+    tests: byToken,
+  },
+  {
     name: 'a provider suppresses any address that it names',
     promise: 'consent',
     file: reported,

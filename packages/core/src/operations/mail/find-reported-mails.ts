@@ -58,8 +58,9 @@ function toReportedMail(
   { recipient, emailId, mailId, email, contactId }: Subject,
   people: ReadonlyMap<ContactId, CurrentContact>,
 ): ReportedMail {
-  if (mailId) return { address: null, mailId, isErased: email === undefined }
-  return { address: null, ...(recipient && { recipient }), ...(emailId && { emailId }), ...toPerson(contactId, people) }
+  const subject = { ...(recipient && { recipient }), ...(emailId && { emailId }), ...(mailId && { mailId }) }
+  const isToUser = mailId !== undefined && contactId === undefined
+  return { address: null, ...subject, ...(isToUser ? { isErased: email === undefined } : toPerson(contactId, people)) }
 }
 
 function toPerson(
@@ -102,15 +103,15 @@ function findOwnAddress(
 }
 
 /** The email that a mail server has just refused. Its recipient may have been deleted since the worker claimed it. */
-export async function findRefusedMail(
-  ctx: Ctx,
-  refused: { recipient: RecipientKey } | { emailId: EmailId } | { mailId: MailId },
-): Promise<Omit<ReportedMail, 'address'>> {
-  if ('mailId' in refused)
-    return { ...refused, isErased: !(await findMails(ctx, [refused.mailId])).has(refused.mailId) }
-  const contactId =
-    'emailId' in refused
-      ? (await findEmails(ctx, [refused.emailId])).get(refused.emailId)?.contactId
-      : refused.recipient.contactId
-  return { ...refused, ...toPerson(contactId, await findCurrentContacts(ctx, contactId ? [contactId] : [])) }
+export async function findRefusedMail(ctx: Ctx, refused: RefusedMail): Promise<ReportedMail> {
+  const subject = await findRefusedSubject(ctx, refused)
+  return toReportedMail(subject, await findCurrentContacts(ctx, subject.contactId ? [subject.contactId] : []))
+}
+
+export type RefusedMail = { recipient: RecipientKey } | { emailId: EmailId } | { mailId: MailId }
+
+async function findRefusedSubject(ctx: Ctx, refused: RefusedMail): Promise<Subject> {
+  if ('recipient' in refused) return { ...refused, contactId: refused.recipient.contactId }
+  if ('mailId' in refused) return (await findMails(ctx, [refused.mailId])).get(refused.mailId) ?? refused
+  return { ...refused, contactId: (await findEmails(ctx, [refused.emailId])).get(refused.emailId)?.contactId ?? null }
 }

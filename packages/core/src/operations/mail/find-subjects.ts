@@ -1,5 +1,5 @@
 /** Which emails of the workspace reports are about, by the token of the return path, or by ids. */
-import { and, eq } from 'drizzle-orm'
+import { and, eq, type SQL } from 'drizzle-orm'
 import { parseMessageId, type RecipientKey } from '../../campaigns/engagement.ts'
 import {
   findCampaignsOfRecipients,
@@ -18,6 +18,7 @@ import {
 } from '../../emails/email-reports.ts'
 import type { ContactId, EmailId, MailId } from '../../kernel/ids.ts'
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
+import type { Mail } from '../../mail/mails.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { MailReport } from './mail-report.ts'
@@ -29,8 +30,8 @@ export interface Subject {
   mailId?: MailId
   /** To whom a single email was sent. Undefined if it is deleted. */
   email?: string | undefined
-  /** The id of the recipient when the email was sent. Null after its erasure, undefined of a single email. */
-  contactId?: ContactId | null
+  /** The id of the recipient when the email was sent. Null after its erasure, undefined of an email to a user. */
+  contactId?: ContactId | null | undefined
   /** A token proves the recipient. An address that the report names counts only if the email was sent to it. */
   token?: RecipientToken
 }
@@ -58,7 +59,7 @@ export async function findByTokens(ctx: Ctx, reports: readonly MailReport[]): Pr
     named.flatMap((one) => ('mailId' in one ? one.mailId : [])),
   )
   const toSubject = (of: RecipientToken['subject']): Subject => {
-    if ('mailId' in of) return { mailId: of.mailId, email: single.get(of.mailId) }
+    if ('mailId' in of) return single.get(of.mailId) ?? of
     if ('emailId' in of) return { emailId: of.emailId, contactId: emails.get(of.emailId)?.contactId ?? null }
     const campaignId = campaigns.get(tokenRecipientKey(of))
     return { contactId: of.contactId, ...(campaignId && { recipient: { campaignId, contactId: of.contactId } }) }
@@ -121,22 +122,27 @@ const ofEmail = (email: ReportedEmail | undefined): Subject | undefined =>
 const withSubjects = (found: readonly (readonly [MailReport, Subject | undefined])[]): Subjects =>
   new Map(found.flatMap(([report, subject]) => (subject ? [[report, subject] as const] : [])))
 
-/** The addresses of single emails. */
-export async function findMails(ctx: Ctx, ids: readonly MailId[]): Promise<Map<MailId, string>> {
-  if (ids.length === 0) return new Map()
-  const rows = await ctx.db
-    .select({ id: mails.id, email: mails.toAddress })
-    .from(mails)
-    .where(and(eq(mails.workspaceId, ctx.workspaceId), isAnyOf(mails.id, ids)))
-  return new Map(rows.map(({ id, email }) => [id, email]))
+/** Single emails. */
+export async function findMails(ctx: Ctx, ids: readonly MailId[]): Promise<Map<MailId, Subject>> {
+  const found = ids.length === 0 ? [] : await selectMails(ctx, isAnyOf(mails.id, ids))
+  return new Map(found.map((row) => [row.id, ofMail(row)]))
 }
 
 async function findMailsByProviderIds(ctx: Ctx, hashes: readonly string[]): Promise<Map<string | null, Subject>> {
-  if (hashes.length === 0) return new Map()
-  const { id, toAddress, providerMessageHash: hash } = mails
-  const rows = await ctx.db
-    .select({ hash, id, toAddress })
+  const found = hashes.length === 0 ? [] : await selectMails(ctx, isAnyOf(mails.providerMessageHash, hashes))
+  return new Map(found.map((row) => [row.hash, ofMail(row)]))
+}
+
+const ofMail = ({ id, toAddress, data }: Pick<Mail, 'id' | 'toAddress' | 'data'>): Subject => ({
+  mailId: id,
+  email: toAddress,
+  contactId: data.contactId,
+})
+
+async function selectMails(ctx: Ctx, isOne: SQL) {
+  const { id, toAddress, data, providerMessageHash: hash } = mails
+  return await ctx.db
+    .select({ id, toAddress, data, hash })
     .from(mails)
-    .where(and(eq(mails.workspaceId, ctx.workspaceId), isAnyOf(hash, hashes)))
-  return new Map(rows.map((row) => [row.hash, { mailId: row.id, email: row.toAddress }]))
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), isOne))
 }

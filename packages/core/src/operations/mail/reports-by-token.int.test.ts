@@ -1,11 +1,14 @@
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
+import { mails } from '../../db/schema/index.ts'
 import { type CampaignId, type ContactId, newId, uuidOf } from '../../kernel/ids.ts'
 import { createRecipientToken } from '../../mail/bounces/recipient-token.ts'
+import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import type { Ctx } from '../../request/context.ts'
+import { addSubscriber } from '../../lists/subscribers.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { byStrictness } from '../../consent/suppression-rows.ts'
 import { liftSuppression } from '../../suppressions/lift-suppression.ts'
@@ -15,6 +18,7 @@ import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testi
 import {
   createTestContact,
   createTestCtx,
+  createTestList,
   createTestWorker,
   listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
@@ -143,6 +147,28 @@ test('a bounce of a former address does not suppress the present one', async () 
   await report({ email: ada.email, class: 'HARD' })
   expect(await readSuppressed(ada.email, 'ada@new.example')).toEqual(['BOUNCED', undefined])
 })
+
+test.each(['its token', 'the id of the provider'])(
+  'a complaint about a confirmation, by %s, holds for the present address',
+  async (by) => {
+    const { id: contactId } = await createTestContact(ctx, { email: 'eve@old.example' })
+    await addSubscriber(ctx, (await createTestList(ctx)).id, { contactId, status: 'PENDING' })
+    const isOwn = eq(mails.toAddress, 'eve@old.example')
+    const sent = { providerMessageHash: hashProviderMessageId('one') }
+    const [mail] = await database.db.update(mails).set(sent).where(isOwn).returning({ mailId: mails.id })
+    if (!mail) throw new Error('There is no mail')
+    const to = { workspaceId: ctx.workspaceId, subject: mail, email: 'eve@old.example' }
+    const named =
+      by === 'its token'
+        ? { recipientToken: createRecipientToken(ctx.settings.keys, to) }
+        : { recipientToken: null, providerMessageId: 'one' }
+    await updateContact(ctx, contactId, { email: 'eve@new.example' })
+    await report(named)
+    expect(await readSuppressed('eve@old.example', 'eve@new.example')).toEqual(['BOUNCED', undefined])
+    await report({ ...named, type: 'COMPLAINT', class: null })
+    expect(await readSuppressed('eve@old.example', 'eve@new.example')).toEqual(['COMPLAINED', 'COMPLAINED'])
+  },
+)
 
 test('a bounce for a merged contact counts for the address that it was sent to', async () => {
   const remaining = await createTestContact(ctx, { email: 'ada@other.example' })
