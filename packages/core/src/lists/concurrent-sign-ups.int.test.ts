@@ -54,14 +54,16 @@ const endings = {
   'an opt-out': (ctx: Ctx) => optOutContact(ctx, ada.id, {}),
 }
 
+const request = { source: 'public', consent: { method: 'PUBLIC_SUBSCRIBE' } } as const
+const asks: [string, (ctx: Ctx) => Promise<unknown>][] = [
+  ['of a visitor', (ctx) => requestSubscription(ctx, { ...request, listId: list.id, contact: ada })],
+  ['of a caller', (ctx) => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'PENDING' })],
+]
+
 describe.each(Object.entries(endings))('%s that comes after a sign-up has started', (name, end) => {
   beforeEach(() => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' }))
 
-  const request = { source: 'public', consent: { method: 'PUBLIC_SUBSCRIBE' } } as const
-  test.each<[string, (ctx: Ctx) => Promise<unknown>]>([
-    ['of a visitor', (ctx) => requestSubscription(ctx, { ...request, listId: list.id, contact: ada })],
-    ['of a caller', (ctx) => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'PENDING' })],
-  ])('lets the sign-up %s start over', async (of, ask) => {
+  test.each(asks)('lets the sign-up %s start over', async (of, ask) => {
     const asking = inTransaction(ctx, async (started) => {
       await lockList(started, list.id)
       await end(ctx)
@@ -88,6 +90,19 @@ describe.each(Object.entries(endings))('%s that comes after a sign-up has starte
     await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
     expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status: 'CONFIRMED' })
   })
+})
+
+test.each(asks)('a request %s that a later sign-up overtakes leaves its link valid', async (_, ask) => {
+  const asking = inTransaction(ctx, async (started) => {
+    await lockList(started, list.id)
+    // What starts in one millisecond has no order.
+    await started.db.execute('select pg_sleep(0.002)')
+    await signUp()
+    await ask(started)
+  })
+  await expect(asking).rejects.toMatchObject({ code: changedBeforeLock.code })
+  await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
+  expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status: 'CONFIRMED' })
 })
 
 test('a caller confirms a contact that was removed after the request had started', async () => {

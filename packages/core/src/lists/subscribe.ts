@@ -100,8 +100,8 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
 }
 
 /**
- * Throws `changedBeforeLock` if something ended the subscription after the transaction had started: the link that it
- * mails would be older than the ending, and links from before would not.
+ * Throws `changedBeforeLock` if something ended the subscription after the transaction had started, or a later request
+ * has made it PENDING: the link that it mails would be older, and refused.
  */
 export function requireNotOvertaken(
   records: ConsentRecords,
@@ -109,6 +109,7 @@ export function requireNotOvertaken(
 ): void {
   const endings = listRows(records, email, listId).map(({ saidAt }) => saidAt)
   if (state?.ownStatus === 'REMOVED') endings.push(state.ownStatusAt)
+  if (state?.ownStatus === 'PENDING' && state.ownStatusAt > records.startedAt) throw changedBeforeLock
   // The date in a file may be ahead.
   if (endings.some((at) => at >= records.startedAt && at <= records.now)) throw changedBeforeLock
 }

@@ -94,7 +94,7 @@ export function addSubscriber(
     const isNew = !current || current.ownStatus === 'REMOVED'
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
     // A CONFIRMED subscription needs no link, so none can be too old.
-    if (isNew && status === 'PENDING') requireNotOvertaken(records, { email: contact.email, listId, state: current })
+    if (status === 'PENDING') requireNotOvertaken(records, { email: contact.email, listId, state: current })
     if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
     const state = records.subscriptions.get(toKey(key))
     if (status === 'CONFIRMED' && state?.ownStatus === 'PENDING') {

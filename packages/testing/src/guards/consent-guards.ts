@@ -29,8 +29,6 @@ const linkTests = ['apps/api/test/consent/sequences.int.test.ts']
 const suppressedVisitors = [`${core}/suppressions/suppressed-visitors.int.test.ts`]
 const concurrentSignUps = [`${core}/lists/concurrent-sign-ups.int.test.ts`]
 const derivedTests = [`${core}/consent/derive-status.test.ts`]
-const betweenPasses = [`${core}/imports/between-passes.int.test.ts`]
-const importTests = [`${core}/imports/import-statuses.int.test.ts`]
 
 const given = [
   {
@@ -52,6 +50,13 @@ const given = [
     file: subscribe,
     search: '  const endings = listRows(records, email, listId).map(({ saidAt }) => saidAt)\n',
     replacement: '  const endings: string[] = []\n',
+    tests: concurrentSignUps,
+  },
+  {
+    name: 'a request replaces the email of a later sign-up by one whose link is refused',
+    file: subscribe,
+    search: "  if (state?.ownStatus === 'PENDING' && state.ownStatusAt > records.startedAt) throw changedBeforeLock\n",
+    replacement: '',
     tests: concurrentSignUps,
   },
   {
@@ -112,62 +117,6 @@ const given = [
     file: `${core}/lists/subscribers.ts`,
     search: '  if (rows.length > 0) throw createSuppressedError(rows)\n',
     replacement: '  if (rows.length < 0) throw createSuppressedError(rows)\n',
-  },
-  {
-    name: 'an import subscribes an address that is suppressed',
-    file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: 'if (rows.length > 0 || hasLeft(current, rows)) continue',
-    replacement: 'if (hasLeft(current, rows)) continue',
-    tests: importTests,
-  },
-  {
-    name: 'an import subscribes a contact that has left without a row',
-    file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: 'if (rows.length > 0 || hasLeft(current, rows)) continue',
-    replacement: 'if (rows.length > 0 || hasLeft(undefined, rows)) continue',
-    tests: importTests,
-  },
-  {
-    name: 'a row of an import confirms an address that another row opts out',
-    file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: 'isAddressOf(one) && !optsOut(one))',
-    replacement: 'isAddressOf(one))',
-    tests: importTests,
-  },
-  {
-    name: 'an import confirms before it has read all opt-outs of the file',
-    file: `${core}/imports/check-chunks.ts`,
-    search: 'const counts = await recordOptOuts(ctx, claimed, optOuts)',
-    replacement: 'const counts = await recordOptOuts(ctx, claimed, optOuts.slice(0, 0))',
-    tests: importTests,
-  },
-  {
-    name: 'an opt-out in a row does not hold for the address that the contact has kept',
-    file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: '  await applyOptOutsToContacts(ctx, claimed, { records, people })\n',
-    replacement: '',
-    tests: importTests,
-  },
-  {
-    name: 'an opt-out in a file is forgotten with a new SECRET_KEY',
-    file: `${core}/imports/writing/opt-out-keys.ts`,
-    search: 'hashEmailWithAllKeys(ctx, text).map(',
-    replacement: 'hashEmailWithAllKeys(ctx, text).slice(0, 1).map(',
-    tests: betweenPasses,
-  },
-  {
-    name: 'the second pass of an import puts a person out who has returned',
-    file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: 'said.filter((one) => !isSaid(one))',
-    replacement: 'said.filter((one) => isSaid && one)',
-    tests: betweenPasses,
-  },
-  {
-    name: 'a bounce in a file holds for every address of the person',
-    file: `${core}/imports/writing/record-opt-outs.ts`,
-    search: "(status === 'BOUNCED' ? emails.slice(0, 1) : emails)",
-    replacement: '(status ? emails : emails)',
-    tests: importTests,
   },
   {
     name: 'an unsubscribe link does not hold for its address',

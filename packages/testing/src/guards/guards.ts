@@ -9,6 +9,7 @@ import { bounceGuards } from './bounce-guards.ts'
 import { consentGuards } from './consent-guards.ts'
 import { dealGuards } from './deal-guards.ts'
 import { emailGuards } from './email-guards.ts'
+import { importGuards } from './import-guards.ts'
 import { isolationGuards } from './isolation-guards.ts'
 import { preferencesGuards } from './preferences-guards.ts'
 import { trackingGuards } from './tracking-guards.ts'
@@ -17,6 +18,7 @@ import { writeGuards } from './write-guards.ts'
 
 export const guards: readonly TestedGuard[] = [
   ...consentGuards,
+  ...importGuards,
   ...preferencesGuards,
   ...trackingGuards,
   ...bounceGuards,

@@ -89,8 +89,8 @@ const given = [
   },
   {
     name: 'a denial of tracking stays behind when the address changes',
-    file: `${core}/consent/change-address.ts`,
-    search: '  await copyTrackingDenials(ctx, { from, to })\n',
+    file: `${consent}/tracking-consents.ts`,
+    search: '    await copyTrackingDenials(ctx, { from, to })\n',
     replacement: '',
   },
   {
