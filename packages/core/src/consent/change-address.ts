@@ -73,7 +73,7 @@ export async function changeAddress(
   change: AddressChange & Pick<ConfirmedMove, 'asked'>,
 ): Promise<{ isChanged: boolean; asked: SubscriptionState[] }> {
   const { id, from, to, emitsEvents = true } = change
-  restoreLostRows(ctx, records, { id, email: from })
+  restoreLostRows(ctx, records, [{ id, email: from }])
   await storeTrackingDenials(ctx, { id, email: from })
   await copyTrackingDenials(ctx, { from, to })
   shareSuppressions(records, from, to)

@@ -10,43 +10,46 @@ import type { Db } from '../db/client.ts'
 import type { Keys } from '../kernel/crypto.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import {
-  type AddressedContact,
-  type ConsentRecords,
-  listRows,
-  listSubscriptions,
-  readRows,
-  say,
-  type SubscriptionKey,
-} from './consent-records.ts'
-import { isRowLost, type SubscriptionState } from './derive-status.ts'
+import { type AddressedContact, type ConsentRecords, readRows, say, type SubscriptionKey } from './consent-records.ts'
+import { isOpen, isRowLost, type SubscriptionState } from './derive-status.ts'
 import { hashEmail, type Hashing } from './hash-email.ts'
 import { coversList } from './suppression-rows.ts'
 
 /**
- * Writes the rows that are missing for what has ended the subscriptions of a contact, before the contact loses its
- * address, or its own status says less.
+ * Writes the rows that are missing for what has ended the subscriptions of contacts, before a contact loses its address,
+ * or its own status says less. In one pass: a report can be about ten thousand.
  */
-export function restoreLostRows(ctx: Ctx, records: ConsentRecords, { id, email }: AddressedContact): void {
-  for (const state of listSubscriptions(records, id)) {
-    const { status, listId, unsubscribedAt } = state
-    if (!isRowLost(state, listRows(records, email, listId))) continue
+export function restoreLostRows(
+  ctx: Ctx,
+  records: ConsentRecords,
+  contacts: readonly AddressedContact[] = records.contacts,
+): void {
+  const emails = new Map(contacts.map(({ id, email }) => [id, email]))
+  const byHash = Map.groupBy(records.rows.values(), ({ emailHash }) => emailHash)
+  for (const state of records.subscriptions.values()) {
+    const { status, listId, contactId, unsubscribedAt } = state
+    const email = emails.get(contactId)
+    if (email === undefined || isOpen(state)) continue
+    const rows = byHash.get(records.hashOf(email)) ?? []
+    if (!isRowLost(state, rows.filter(coversList(listId)))) continue
     const said =
       status === 'COMPLAINED' || status === 'BOUNCED'
         ? ({ listId: null, reason: status, source: 'MAIL_EVENT' } as const)
         : ({ listId, reason: 'OPTED_OUT', source: 'LINK' } as const)
-    say(ctx, records, { ...said, email, at: unsubscribedAt ?? undefined })
+    const { row } = say(ctx, records, { ...said, email, at: unsubscribedAt ?? undefined })
+    byHash.set(row.emailHash, [...rows, row])
   }
 }
 
 /**
- * The records for the link of a contact: what is lost is written as if it were stored, so that the link takes it back, and
- * no verb says it again later.
+ * The records as if no row were lost: for a question, and for a link, which takes back what is lost as if it were stored, so
+ * that no verb says it again later.
  */
-export function withLostRows(ctx: Ctx, records: ConsentRecords, contact: AddressedContact): ConsentRecords {
-  restoreLostRows(ctx, records, contact)
-  const added = [...records.rows.values()].map((row) => [row.id, row] as const)
-  return { ...records, stored: { ...records.stored, rows: new Map([...added, ...records.stored.rows]) } }
+export function withLostRows(ctx: Ctx, records: ConsentRecords): ConsentRecords {
+  const rows = new Map(records.rows)
+  restoreLostRows(ctx, { ...records, rows })
+  const added = [...rows.values()].map((row) => [row.id, row] as const)
+  return { ...records, rows, stored: { ...records.stored, rows: new Map([...added, ...records.stored.rows]) } }
 }
 
 export interface LostRows {

@@ -156,7 +156,7 @@ export async function confirmSubscription(
     if (!state || isRefused(state, listRows(stored, contact.email, listId), issuedAt)) throw invalidLink()
     const granted = scope.length > 0 ? await grantByLink(ctx, contact, { scope, issuedAt }) : []
     if (state.status === 'CONFIRMED') return granted
-    const records = withLostRows(ctx, stored, contact)
+    const records = withLostRows(ctx, stored)
     const rows = listRows(records, contact.email, listId)
     setSubscription(records, {
       ...state,

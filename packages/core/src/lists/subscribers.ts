@@ -143,7 +143,7 @@ export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId)
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
     const state = records.subscriptions.get(toKey({ listId, contactId }))
     if (!state) throw notFound('Subscription')
-    restoreLostRows(ctx, records, contact)
+    restoreLostRows(ctx, records)
     setSubscription(records, { ...state, ownStatus: 'REMOVED', ownStatusAt: records.now })
     await deriveStatuses(ctx, records)
     // A confirmation that waits for the budget has nothing left to confirm, and would still be counted.

@@ -31,7 +31,7 @@ export function suppress(
   const emails = [...new Set(added.map(({ email }) => emailKey(email)))]
   const keys = emails.map((email) => ({ email }))
   return withLockedAddresses(ctx, keys, async (ctx, { records }) => {
-    for (const contact of records.contacts) restoreLostRows(ctx, records, contact)
+    restoreLostRows(ctx, records)
     const stored = added.map((one) => say(ctx, records, { listId: null, ...one }))
     complete(records, stored)
     await deriveStatuses(ctx, records, { emitsEvents })

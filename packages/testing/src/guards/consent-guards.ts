@@ -163,7 +163,7 @@ const given = [
   {
     name: 'an ending whose row is lost is forgotten with its contact',
     file: `${core}/operations/contacts/delete-contact.ts`,
-    search: '    restoreLostRows(ctx, records, contact)\n',
+    search: '    restoreLostRows(ctx, records)\n',
     replacement: '',
   },
   {

@@ -71,7 +71,7 @@ function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): P
       if (listId && !(await lockList(ctx, listId))) throw notFound('List')
     })
     const { match } = createContactIndex({ contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(rows)) })
-    for (const contact of contacts) restoreLostRows(ctx, records, contact)
+    restoreLostRows(ctx, records)
     const find = ({ email, externalId }: OptOutRow) =>
       (email === undefined ? undefined : match({ email }).record) ?? match({ externalId }).record
     const said = rows

@@ -32,7 +32,7 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
-    restoreLostRows(ctx, records, contact)
+    restoreLostRows(ctx, records)
     await deriveStatuses(ctx, { ...records, contacts: [] }, { emitsEvents: false })
     const { data: formerIds } = await listFormerIds(ctx, id)
     const contactIds = [id, ...formerIds]

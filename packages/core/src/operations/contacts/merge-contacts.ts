@@ -73,7 +73,7 @@ interface Both {
  * saves them, after the duplicate is gone.
  */
 function prepareConsent(ctx: Ctx, records: ConsentRecords, { survivor, duplicate }: Both): () => Promise<void> {
-  for (const contact of [survivor, duplicate]) restoreLostRows(ctx, records, contact)
+  restoreLostRows(ctx, records)
   shareSuppressions(records, duplicate.email, survivor.email)
   const moved = mergeSubscriptions(records, { from: duplicate.id, to: survivor.id })
   const change = { id: survivor.id, from: duplicate.email, to: survivor.email }
