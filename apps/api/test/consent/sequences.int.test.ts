@@ -59,6 +59,8 @@ test.each(sequences)('%s', async (sequence) => {
 const sequencesOfKeys = [
   'leave A · the key is lost · lost rows are 1 · confirm A: 409 · file CONFIRMED A · A is UNSUBSCRIBED · lost rows are 1 · ask A · link A · A is CONFIRMED · lost rows are 0',
   'complain · the key is lost · ask A · link A · lost rows are 0 · move to b · A is CONFIRMED · B is UNSUBSCRIBED',
+  'bounce · the key is lost · ask A · link A · A is CONFIRMED · B is BOUNCED · confirm B: 409 · file CONFIRMED B · B is BOUNCED · confirm C · complain · A is COMPLAINED',
+  'bounce · the key is lost · ask A · link A · leave B · A is CONFIRMED · B is UNSUBSCRIBED',
   'operator opts out A · from here · the key is rotated · operator opts out A · rows are the same · operator undoes A · A is CONFIRMED',
 ]
 

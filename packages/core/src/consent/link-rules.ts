@@ -3,7 +3,7 @@ import { type ListId, newId } from '../kernel/ids.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 import { type ConsentRecords, listRows, withdraw } from './consent-records.ts'
 import type { SubscriptionState } from './derive-status.ts'
-import { canConfirm, combine, keyOf, type SuppressionRow } from './suppression-rows.ts'
+import { canConfirm, combine, isByPerson, keyOf, type SuppressionRow } from './suppression-rows.ts'
 
 type LinkedState = Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'unsubscribedAt'>
 
@@ -24,7 +24,7 @@ export async function returnToList(
   { rows, listOthers }: { rows: readonly SuppressionRow[]; listOthers: () => Promise<readonly ListId[]> },
 ): Promise<void> {
   withdraw(records, rows)
-  const ofAll = rows.filter((row) => row.listId === null)
+  const ofAll = rows.filter((row) => row.listId === null && isByPerson(row))
   if (ofAll.length === 0) return
   for (const other of await listOthers()) {
     for (const row of ofAll) {

@@ -26,10 +26,13 @@ export function restoreLostRows(
 ): void {
   const emails = new Map(contacts.map(({ id, email }) => [id, email]))
   const byHash = Map.groupBy(records.rows.values(), ({ emailHash }) => emailHash)
-  for (const state of records.subscriptions.values()) {
+  const states = [...records.subscriptions.values()]
+  const reached = new Set(states.filter(({ status }) => status === 'CONFIRMED').map(({ contactId }) => contactId))
+  for (const state of states) {
     const { status, listId, contactId, unsubscribedAt } = state
     const email = emails.get(contactId)
-    if (email === undefined || isOpen(state)) continue
+    // A link has returned: the address does not bounce any more.
+    if (email === undefined || isOpen(state) || (status === 'BOUNCED' && reached.has(contactId))) continue
     const rows = byHash.get(records.hashOf(email)) ?? []
     if (!isRowLost(state, rows.filter(coversList(listId)))) continue
     const said =

@@ -101,6 +101,20 @@ const given = [
     tests: suppressedVisitors,
   },
   {
+    name: 'a bounce whose row is lost becomes an opt-out by a return',
+    file: linkRules,
+    search: 'row.listId === null && isByPerson(row)',
+    replacement: 'row.listId === null',
+    tests: linkTests,
+  },
+  {
+    name: 'a bounce whose row is lost ends what a link has confirmed since',
+    file: `${core}/consent/lost-rows.ts`,
+    search: "(status === 'BOUNCED' && reached.has(contactId))",
+    replacement: "(status === 'BOUNCED' && reached.size < 0)",
+    tests: linkTests,
+  },
+  {
     name: 'a link mailed to a former address confirms the present one',
     file: subscribe,
     search: 'if (!contact || !isSameAddress(contact.email, email)) throw',
@@ -111,6 +125,7 @@ const given = [
     file: `${core}/lists/subscribers.ts`,
     search: '  if (hasLeft(current, rows)) throw hasOptedOutOfList()\n',
     replacement: '  if (hasLeft(current, rows) && rows.length < 0) throw hasOptedOutOfList()\n',
+    tests: linkTests,
   },
   {
     name: 'an API client subscribes an address that is suppressed',

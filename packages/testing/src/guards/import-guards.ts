@@ -17,6 +17,7 @@ const given = [
     file: rows,
     search: 'if (rows.length > 0 || hasLeft(current, rows)) continue',
     replacement: 'if (rows.length > 0 || hasLeft(undefined, rows)) continue',
+    tests: ['apps/api/test/consent/sequences.int.test.ts'],
   },
   {
     name: 'a row of an import confirms an address that another row opts out',
