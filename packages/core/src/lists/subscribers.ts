@@ -2,7 +2,7 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
 import { isRefused } from '../consent/link-rules.ts'
-import { restoreLostRows } from '../consent/lost-rows.ts'
+import { restoreLostRows, withLostRows } from '../consent/lost-rows.ts'
 import { hasLeft, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import { givenConsent, requestedConsent, withProof } from '../consent/proofs.ts'
@@ -89,7 +89,7 @@ export function addSubscriber(
     const key = { listId, contactId: contact.id }
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'shared' })
     const current = records.subscriptions.get(toKey(key))
-    const rows = listRows(records, contact.email, listId)
+    const rows = listRows(withLostRows(ctx, records), contact.email, listId)
     requireAllowed(rows, current)
     const isNew = !current || current.ownStatus === 'REMOVED'
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }

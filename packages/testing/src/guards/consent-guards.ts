@@ -128,6 +128,13 @@ const given = [
     tests: linkTests,
   },
   {
+    name: 'a complaint whose row is lost leaves the other lists open to an API client',
+    file: `${core}/lists/subscribers.ts`,
+    search: 'listRows(withLostRows(ctx, records), ',
+    replacement: 'listRows(records, ',
+    tests: linkTests,
+  },
+  {
     name: 'an API client subscribes an address that is suppressed',
     file: `${core}/lists/subscribers.ts`,
     search: '  if (rows.length > 0) throw createSuppressedError(rows)\n',
