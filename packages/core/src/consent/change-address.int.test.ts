@@ -3,6 +3,7 @@ import { createTestContact, listEventTypes, readMailedToken } from '@rapport/tes
 import { queueTestImport, runQueuedImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { confirmOn, createTestSubscriber, readStatusesOn } from '@rapport/testing/consent/test-subscriber.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { and, eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
@@ -24,7 +25,8 @@ import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { hashEmail } from './hash-email.ts'
 import { listSubscriptionsOfContact } from './list-subscriptions-of-contact.ts'
 
-const ctx = useTestCtx(useTestDatabase())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 const next = 'next@example.com'
 let lists: [List, List]
 let ada: Contact
@@ -212,4 +214,17 @@ test.each([
   const emitted = (await listEventTypes(ctx)).slice(before.length)
   expect(await statuses()).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
   expect(emitted.filter((type) => /^(subscription|tracking)/.test(type)).toSorted()).toEqual(types)
+})
+
+test('many changes of address at once need four statements each', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => `${index}`)
+  const file = ['externalId,email', ...names.map((name) => `${name},${name}@example.com`), ''].join('\n')
+  await runTestImport(ctx, file, { listId: lists[0].id })
+  const countStatements = async (moved: readonly string[], host: string) => {
+    const batch = moved.map((name) => ({ externalId: name, email: `${name}@${host}` }))
+    const write = (ctx: Ctx) => writeContactBatch(ctx, { contacts: batch, onConflict: 'update' }, () => {})
+    return (await recordStatements(database, ctx, write)).length
+  }
+  const few = await countStatements(names.slice(0, 10), 'few.example')
+  expect(((await countStatements(names, 'many.example')) - few) / 10).toBeLessThanOrEqual(4)
 })

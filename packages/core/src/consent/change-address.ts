@@ -19,8 +19,6 @@ import { hashEmail } from './hash-email.ts'
 import { isRefused } from './link-rules.ts'
 import { type ConsentSource, givenConsent, requestedConsent, withProof } from './proofs.ts'
 import { combine, isByPerson, keyOf, type SuppressionRow } from './suppression-rows.ts'
-import { copyTrackingDenials, storeTrackingDenials } from './tracking/tracking-denials.ts'
-import { changeTrackedAddress } from './tracking/tracking-consents.ts'
 
 export interface AddressChange {
   id: AddressedContact['id']
@@ -30,6 +28,8 @@ export interface AddressChange {
   reportedBy?: { importId?: ImportId; actorId?: string | null } | undefined
   /** Default: true. */
   emitsEvents?: boolean
+  /** The setting `confirmChangedAddress`. Default: it is read. */
+  mustConfirm?: boolean
 }
 
 /**
@@ -65,7 +65,8 @@ export function shareSuppressions(records: ConsentRecords, from: string, to: str
 /**
  * Applies a change of address to the subscriptions of a locked contact, whose row is saved; the transaction has locked
  * both addresses, and `records` has the contact at its new one. `asked` is what an earlier change of the transaction
- * wants confirmed. Returns whether a subscription changed, and those for `askToConfirm`, after the last change.
+ * wants confirmed. What was chosen about tracking moves apart: see `moveTrackingChoices`. Returns whether a subscription
+ * changed, and those for `askToConfirm`, after the last change.
  */
 export async function changeAddress(
   ctx: Ctx,
@@ -74,10 +75,7 @@ export async function changeAddress(
 ): Promise<{ isChanged: boolean; asked: SubscriptionState[] }> {
   const { id, from, to, emitsEvents = true } = change
   restoreLostRows(ctx, records, [{ id, email: from }])
-  await storeTrackingDenials(ctx, { id, email: from })
-  await copyTrackingDenials(ctx, { from, to })
   shareSuppressions(records, from, to)
-  await changeTrackedAddress(ctx, { id, email: to }, emitsEvents)
   const asked = await moveConfirmed(ctx, records, change)
   // A bounce stays behind.
   const { changes, changedIds } = await deriveStatuses(ctx, records, {
@@ -106,7 +104,7 @@ interface ConfirmedMove extends AddressChange {
 export async function moveConfirmed(
   ctx: Ctx,
   records: ConsentRecords,
-  { id, from, to, reportedBy, isMoved = () => true, asked: askedBefore = [] }: ConfirmedMove,
+  { id, from, to, reportedBy, isMoved = () => true, asked: askedBefore = [], ...change }: ConfirmedMove,
 ): Promise<Set<string>> {
   const pendingKeys = new Set(askedBefore.map(toKey))
   const states = listSubscriptions(records, id).filter(
@@ -115,19 +113,22 @@ export async function moveConfirmed(
   const agreed = states.filter(({ listId }) => !listRows(records, to, listId).some(isByPerson))
   const asked = new Set<string>()
   if (agreed.length === 0) return asked
-  const [workspace] = await ctx.db
-    .select({ mustConfirm: workspaces.confirmChangedAddress })
-    .from(workspaces)
-    .where(eq(workspaces.id, ctx.workspaceId))
+  const isSet = change.mustConfirm ?? (await readConfirmChangedAddress(ctx))
   const source: ConsentSource = { method: 'ADDRESS_CHANGED', formerEmailHash: hashEmail(ctx, from), ...reportedBy }
   for (const state of agreed) {
     const pending = { ownStatus: 'PENDING', ownStatusAt: records.startedAt, confirmedAt: null } as const
-    const mustConfirm = workspace?.mustConfirm || state.ownStatus === 'PENDING'
+    const mustConfirm = isSet || state.ownStatus === 'PENDING'
     const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
     setSubscription(records, { ...state, consent: withProof(state.consent, proof), ...(mustConfirm && pending) })
     if (mustConfirm) asked.add(toKey(state))
   }
   return asked
+}
+
+export async function readConfirmChangedAddress(ctx: Ctx): Promise<boolean> {
+  const { confirmChangedAddress } = workspaces
+  const rows = await ctx.db.select({ confirmChangedAddress }).from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
+  return rows.some((row) => row.confirmChangedAddress)
 }
 
 /** Whether an earlier change of address waits for its confirmation. */

@@ -9,6 +9,7 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
 import { askToConfirm, changeAddress } from '../consent/change-address.ts'
+import { moveTrackingChoices } from '../consent/tracking/tracking-consents.ts'
 import { lockConsent } from '../consent/consent-records.ts'
 import { alreadyExists, requireNoAlias } from './find-contact.ts'
 import { contactUpdated } from './contact-events.ts'
@@ -87,7 +88,9 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
   const { id } = saved
   const locked = { contacts: [{ id, email }], emails: [current.email], mode: 'exclusive' } as const
   const change = { id, from: current.email, to: email }
-  const { isChanged, asked } = await changeAddress(ctx, await lockConsent(ctx, locked), change)
+  const records = await lockConsent(ctx, locked)
+  await moveTrackingChoices(ctx, [change], true)
+  const { isChanged, asked } = await changeAddress(ctx, records, change)
   await askToConfirm(ctx, email, asked)
   return isChanged ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }

@@ -21,14 +21,19 @@ import { quotaExceeded } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
 import { contactCreated, contactUpdated } from './contact-events.ts'
-import { type AddressChange, askToConfirm, changeAddress } from '../consent/change-address.ts'
+import {
+  type AddressChange,
+  askToConfirm,
+  changeAddress,
+  readConfirmChangedAddress,
+} from '../consent/change-address.ts'
 import type { SubscriptionState } from '../consent/derive-status.ts'
 import { lockAddresses, type LockMode } from '../consent/address-locks.ts'
-import { lockConsent } from '../consent/consent-records.ts'
+import { readConsent } from '../consent/consent-records.ts'
+import { moveTrackingChoices } from '../consent/tracking/tracking-consents.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
-import { lockKnownContacts } from './find-contact.ts'
+import { findContactsByKeys, lockKnownContacts } from './find-contact.ts'
 import { createContactIndex, groupByContact } from './identity/contact-index.ts'
-import { lockContact } from './lock-contact.ts'
 import { type CheckedInput, type LinkedInput, type MergePolicy, newContact } from './merge-contact.ts'
 import { applyInputs, type ContactOutcome, type Decision, type Entry } from './writing/decide-contacts.ts'
 import { storeContacts } from './writing/store-contacts.ts'
@@ -150,14 +155,19 @@ async function changeAddresses(
       ? []
       : resultsOf(decisions).flatMap(([, outcome]) => ('contact' in outcome ? [outcome.contact.email] : []))
   // In one call, as two writers could otherwise wait for each other.
-  if (addresses.length + all.length > 0)
-    await lockAddresses(ctx, [...addresses, ...all], addresses.length > 0 ? 'exclusive' : (lockMode ?? 'shared'))
+  if (addresses.length + all.length === 0) return resultsOf(decisions)
+  const mode = addresses.length > 0 ? 'exclusive' : (lockMode ?? 'shared')
+  const moments = await lockAddresses(ctx, [...addresses, ...all], mode)
+  if (moves.length === 0) return resultsOf(decisions)
+  await moveTrackingChoices(ctx, moves, emitsEvents)
+  const mustConfirm = await readConfirmChangedAddress(ctx)
   const toAsk = new Map<ContactRow['id'], { email: string; asked: SubscriptionState[] }>()
   for (const move of moves) {
     const { id, from, to: email } = move
-    const records = await lockConsent(ctx, { contacts: [{ id, email }], emails: [from], mode: 'exclusive' })
+    const records = await readConsent(ctx, moments, { contacts: [{ id, email }], emails: [from], mode: 'exclusive' })
     const { asked } = await changeAddress(ctx, records, {
       ...move,
+      mustConfirm,
       reportedBy,
       emitsEvents,
       asked: toAsk.get(id)?.asked,
@@ -165,11 +175,11 @@ async function changeAddresses(
     toAsk.set(id, { email, asked })
   }
   for (const { email, asked } of toAsk.values()) await askToConfirm(ctx, email, asked)
-  const movedIds = new Set(moves.map(({ id }) => id))
+  const moved = await findContactsByKeys(ctx, [...toAsk.values()])
+  const saved = new Map(moved.map((row) => [row.id, row]))
   const written = decisions.flatMap(({ created, changed }) => [...created, ...changed.map(({ after }) => after)])
   const current = new Map<ContactRow, ContactRow>()
-  for (const row of written.filter(({ id }) => movedIds.has(id)))
-    current.set(row, (await lockContact(ctx, row.id)) ?? row)
+  for (const row of written) current.set(row, saved.get(row.id) ?? row)
   return resultsOf(decisions).map(([index, outcome]) =>
     'contact' in outcome
       ? [index, { ...outcome, contact: current.get(outcome.contact) ?? outcome.contact }]

@@ -5,9 +5,10 @@ import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import { emit } from '../../events/emit.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type Ctx, getActorId } from '../../request/context.ts'
+import { emailKeyOf } from '../hash-email.ts'
 import { type TrackingChoice, deny, endGrants, merge, noTrackingChoice } from './change-consent.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
-import { findTrackingDenials } from './tracking-denials.ts'
+import { copyTrackingDenials, findTrackingDenials, storeTrackingDenials } from './tracking-denials.ts'
 import { type TrackedAction, type TrackingChoices, unknownChoices } from './tracking-level.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 
@@ -142,10 +143,42 @@ export function denyByContact(ctx: Ctx, contact: AddressedContact, source: Choic
 }
 
 /**
+ * Applies changes of address of locked contacts, in their order, to what was chosen about tracking: what either address denied
+ * holds for both. Two statements find the few contacts that chose anything.
+ */
+export async function moveTrackingChoices(ctx: Ctx, moves: readonly Move[], emitsEvents: boolean): Promise<void> {
+  const { contactId } = trackingConsents
+  const ids = moves.map(({ id }) => id)
+  const isOfMoves = and(eq(trackingConsents.workspaceId, ctx.workspaceId), isAnyOf(contactId, ids))
+  const rows = await ctx.db.select({ contactId }).from(trackingConsents).where(isOfMoves)
+  const chosen = new Set(rows.map((row) => row.contactId))
+  const denials = await findTrackingDenials(
+    ctx,
+    moves.flatMap(({ from, to }) => [from, to]),
+  )
+  const denied = new Set([...denials.keys()].map(emailKeyOf))
+  for (const { id, from, to } of moves) {
+    const emails = [from, to].map(emailKeyOf)
+    if (!chosen.has(id) && !emails.some((email) => denied.has(email))) continue
+    // A later move can meet what this one copies.
+    for (const email of emails) denied.add(email)
+    await storeTrackingDenials(ctx, { id, email: from })
+    await copyTrackingDenials(ctx, { from, to })
+    await changeTrackedAddress(ctx, { id, email: to }, emitsEvents)
+  }
+}
+
+interface Move {
+  id: ContactId
+  from: string
+  to: string
+}
+
+/**
  * Adjusts the choice of a locked contact that got another address: grants were confirmed for the former one, and what the
  * new address denied applies.
  */
-export async function changeTrackedAddress(ctx: Ctx, contact: AddressedContact, emitsEvents: boolean): Promise<void> {
+async function changeTrackedAddress(ctx: Ctx, contact: AddressedContact, emitsEvents: boolean): Promise<void> {
   const source = { method: 'ADDRESS_CHANGED', opens: true, clicks: true } as const
   const proof = createProof(ctx, 'UNKNOWN', { email: contact.email, source })
   await applyChange(ctx, contact, { change: (current) => endGrants(current, proof), emitsEvents })
