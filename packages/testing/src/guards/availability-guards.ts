@@ -131,6 +131,14 @@ export const availabilityGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'availability',
+    name: 'a slow group has the rendering thread until its end',
+    file: `${core}/campaigns/templates/rendering-thread.ts`,
+    search: ' || readThreadMs() - startedAt > maxResponseMs) break',
+    replacement: ') break',
+    tests: [`${core}/campaigns/templates/rendering.test.ts`],
+  },
+  {
+    promise: 'availability',
     name: 'each sign-up counts all mails that are withheld',
     file: `${core}/mail/budget/tell-about-withheld-mails.ts`,
     search: ".filter((listId) => (told.get(listId) ?? '') <= hourBefore)",

@@ -87,6 +87,18 @@ test('workspaces take turns, and each has a limited queue', async () => {
   expect(many.at(-1)).toMatchObject({ status: 'fulfilled' })
 })
 
+test('of a slow group, the rest waits for the turns of others', async () => {
+  const html = '{% for i in (1..4000) %}{{ contact.firstName | slugify | size }}{% endfor %}'
+  const ended: string[] = []
+  const end = (name: string) => (mails: unknown[]) => void ended.push(`${name}: ${mails.length}`)
+  const deadlines = { ...defaultDeadlines, minMs: 20_000 }
+  await Promise.all([
+    render(eve, html, { count: 20, deadlines }).then(end('slow')),
+    render(ada, '<p>Hi</p>').then(end('other')),
+  ])
+  expect(ended).toEqual(['other: 1', 'slow: 20'])
+})
+
 test('a group above the size limit of a response is rendered completely, in order', async () => {
   const html = `<p>{{ contact.firstName }}</p><pre>${'long '.repeat(200_000)}</pre>{{ unsubscribeUrl }}`
   const mails = await render(ada, html, { count: 12 })

@@ -1,8 +1,8 @@
 /**
  * Customers write the templates, and a thread cannot interrupt its own work. So templates are parsed and rendered in a
  * separate thread, which is terminated and replaced if a template takes too long or too much memory. The thread runs
- * one task at a time, and workspaces take turns: a slow template delays another workspace by at most its deadline,
- * counted in processor time.
+ * one task at a time, and workspaces take turns: of a slow group, as much as 100 ms suffice for. A template that takes
+ * longer for one recipient delays another workspace by at most its deadline, counted in processor time.
  */
 import { type InterruptibleThread, startThread } from '../../kernel/concurrency/interruptible-thread.ts'
 import { AppError } from '../../kernel/errors.ts'
@@ -39,7 +39,7 @@ export async function findTemplateFaults(
   const excess = findExcess(sources)
   if (excess) return [excess]
   const task: CheckTask = { kind: 'check', sources, names }
-  const { fault, faults = [] } = await queueTask(workspaceId, task, checkMs)
+  const { fault, faults = [] } = await queueTask(workspaceId, { task, deadlineMs: checkMs })
   return fault ? [fault] : faults
 }
 
@@ -55,15 +55,21 @@ export interface EncodedParts {
  */
 export async function renderMails(
   workspaceId: WorkspaceId,
-  { sources, recipients }: Omit<RenderMailsTask, 'kind'>,
+  { sources, recipients }: Omit<RenderMailsTask, 'kind' | 'sharedLinks'>,
   deadlines = defaultDeadlines,
 ): Promise<(EncodedParts | PlainMail | FaultyMail)[]> {
   const rendered: (EncodedParts | PlainMail | FaultyMail)[] = []
+  const deadlineMs = computeDeadlineMs(sources, recipients.length, deadlines)
+  let leftMs = deadlineMs
+  let sharedLinks: ReadonlySet<string> | undefined
   while (rendered.length < recipients.length) {
     const remaining = recipients.slice(rendered.length)
-    const deadlineMs = computeDeadlineMs(sources, remaining.length, deadlines)
-    const response = await queueTask(workspaceId, { kind: 'mail', sources, recipients: remaining }, deadlineMs)
-    const { fault, mails = [], bytes = new ArrayBuffer() } = response
+    const task: RenderMailsTask = { kind: 'mail', sources, recipients: remaining, sharedLinks }
+    const response = await queueTask(workspaceId, { task, deadlineMs, leftMs: Math.max(1, leftMs) })
+    sharedLinks = response.sharedLinks
+    const { fault, mails = [], bytes = new ArrayBuffer(), threadMs = 0 } = response
+    // Long mails have more time.
+    leftMs += bytes.byteLength / deadlines.charactersPerMs - threadMs
     if (fault) return recipients.map(() => ({ fault }))
     const toEncodedParts = ({ subject, parts }: EncodedRanges) => ({
       subject,
@@ -81,7 +87,7 @@ export async function renderPreview(
   deadlines = defaultDeadlines,
 ): Promise<PlainMail | FaultyMail> {
   const deadlineMs = computeDeadlineMs(input.sources, 1, deadlines)
-  const { fault, mail } = await queueTask(workspaceId, { kind: 'preview', ...input }, deadlineMs)
+  const { fault, mail } = await queueTask(workspaceId, { task: { kind: 'preview', ...input }, deadlineMs })
   if (fault) return { fault }
   if (!mail) throw new Error('The rendering thread returned no mail')
   return mail
@@ -103,9 +109,14 @@ export async function stopRenderingThread(): Promise<void> {
   return stopRenderingThread()
 }
 
-interface Job {
+interface Work {
   task: Task
   deadlineMs: number
+  /** What earlier tasks of the group leave of it. */
+  leftMs?: number
+}
+
+interface Job extends Work {
   resolve: (response: ThreadResponse) => void
   reject: (error: unknown) => void
 }
@@ -120,12 +131,12 @@ let processing: Promise<void> | undefined
 /** Per workspace. The first job of the first queue runs next; its queue then moves to the end. */
 const queues = new Map<string, Job[]>()
 
-function queueTask(workspaceId: WorkspaceId, task: Task, deadlineMs: number): Promise<ThreadResponse> {
+function queueTask(workspaceId: WorkspaceId, work: Work): Promise<ThreadResponse> {
   return new Promise((resolve, reject) => {
     const queue = queues.get(workspaceId) ?? []
     if (queue.length >= maxQueueLength)
       throw new AppError('unavailable', 'Too many template renderings are queued', { retryAfterSeconds: 1 })
-    queue.push({ task, deadlineMs, resolve, reject })
+    queue.push({ ...work, resolve, reject })
     queues.set(workspaceId, queue)
     processing ??= processQueues()
   })
@@ -149,7 +160,7 @@ function takeNextJob(): Job | undefined {
 /** The deadline does not include the time in the queue or the start of the thread. */
 async function runJob(job: Job): Promise<ThreadResponse> {
   thread ??= await openThread()
-  const result = await thread.run(job.task, job.deadlineMs)
+  const result = await thread.run(job.task, job.leftMs ?? job.deadlineMs)
   if (result.kind === 'responded') return result.response
   const field = templateFields[thread.currentField[0] ?? 0] ?? 'subject'
   await terminateThread()
