@@ -1,12 +1,13 @@
 import { createEmailBatch } from '@rapport/core/emails/create-email-batch.ts'
 import { readEmail } from '@rapport/core/emails/emails.ts'
 import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { resumeWorkspace, suspendWorkspace } from '@rapport/core/workspaces/suspension.ts'
 import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
 import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { listEventTypes, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { sendEmail } from './send-mail.ts'
 
@@ -71,4 +72,16 @@ test('after ten groups a job leaves the rest to others', async () => {
   await send(ids[0])
   expect(listRecipients()).toHaveLength(46)
   expect(new Set(await readStatuses(ids.slice(46)))).toEqual(new Set(['PENDING']))
+})
+
+test('a job in a suspended workspace ends after its own email', async () => {
+  const ids = await acceptEmails(60)
+  await suspendWorkspace(ctx)
+  const waitForSingles = vi.spyOn(deps.mailRateLimiter, 'waitForSingles')
+  await send(ids[0])
+  expect(waitForSingles.mock.calls).toEqual([[1]])
+  await resumeWorkspace(ctx)
+  await send(ids[0])
+  await send(ids[59])
+  expect(new Set(await readStatuses(ids))).toEqual(new Set(['SENT']))
 })
