@@ -13,6 +13,7 @@ CREATE TABLE "work" (
 	"workspace_id" uuid NOT NULL,
 	"kind" text NOT NULL,
 	"published_at" timestamp (3) with time zone,
+	"due_at" timestamp (3) with time zone DEFAULT now(),
 	"token" uuid,
 	"worker_id" uuid,
 	"claimed_at" timestamp (3) with time zone,
@@ -905,7 +906,7 @@ ALTER TABLE "members" ADD CONSTRAINT "members_user_id_users_id_fk" FOREIGN KEY (
 ALTER TABLE "password_resets" ADD CONSTRAINT "password_resets_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_member_fk" FOREIGN KEY ("workspace_id","user_id") REFERENCES "public"."members"("workspace_id","user_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "invites" ADD CONSTRAINT "invites_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "work_publishing_index" ON "work" USING btree ("kind","workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "work_publishing_index" ON "work" USING btree ("kind","workspace_id","due_at","id");--> statement-breakpoint
 CREATE INDEX "work_claims_index" ON "work" USING btree ("worker_id") WHERE "work"."worker_id" is not null;--> statement-breakpoint
 CREATE INDEX "idempotency_records_created_index" ON "idempotency_records" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "events_created_index" ON "events" USING btree ("created_at");--> statement-breakpoint

@@ -159,7 +159,7 @@ test('Workers, Work: fails without a live worker, or if work is not published', 
   expect(found('Work')).toEqual(['ok: 0 unfinished, none overdue'])
 
   await database.pool.query(`
-    insert into work (id, workspace_id, kind, created_at)
+    insert into work (id, workspace_id, kind, due_at)
     select uuidv7(), id, 'MAIL', now() - interval '20 minutes' from workspaces`)
   expect((await examine())('Work')).toEqual(['fail: work has waited 20 min for a worker'])
   await database.pool.query(`

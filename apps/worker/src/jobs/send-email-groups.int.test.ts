@@ -1,6 +1,8 @@
+import { findUnpublishedEmails } from '@rapport/core/emails/claim-emails.ts'
 import { createEmailBatch } from '@rapport/core/emails/create-email-batch.ts'
 import { readEmail } from '@rapport/core/emails/emails.ts'
 import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { findPublishableWork } from '@rapport/core/work/publish.ts'
 import { resumeWorkspace, suspendWorkspace } from '@rapport/core/workspaces/suspension.ts'
 import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
 import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
@@ -72,6 +74,23 @@ test('after ten groups a job leaves the rest to others', async () => {
   await send(ids[0])
   expect(listRecipients()).toHaveLength(46)
   expect(new Set(await readStatuses(ids.slice(46)))).toEqual(new Set(['PENDING']))
+})
+
+const findPublishable = async () =>
+  (await findPublishableWork(database.db)).filter(({ workspaceId }) => workspaceId === ctx.workspaceId)
+
+test('retries that are due, and a new email after them, need one poll and one job', async () => {
+  const ids = await acceptEmails(40)
+  smtp.decide(() => 450)
+  await send(ids[0])
+  expect(await findPublishable()).toEqual([])
+  expect(await findUnpublishedEmails(ctx, { limit: 100, offset: 0 })).toEqual([])
+  smtp.decide(() => 'accept')
+  await database.pool.query('update work set due_at = now() where due_at > now()')
+  ids.push(...(await acceptEmails(1)))
+  expect(await findPublishable()).toHaveLength(5)
+  await send(ids[0])
+  expect(new Set(await readStatuses(ids))).toEqual(new Set(['SENT']))
 })
 
 test('a job in a suspended workspace ends after its own email', async () => {

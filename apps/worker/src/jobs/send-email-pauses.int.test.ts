@@ -50,16 +50,15 @@ test('an email is parked whose template paused while it was accepted', async () 
   const { id } = await createTestEmail(ctx, template.id)
   const readWait = async () =>
     (
-      await database.pool.query<{ isParked: boolean | null }>(
-        `select published_at > now() + interval '1 year' as "isParked" from work where id = $1`,
-        [uuidOf(id)],
-      )
+      await database.pool.query<{ isParked: boolean }>(`select due_at is null as "isParked" from work where id = $1`, [
+        uuidOf(id),
+      ])
     ).rows
   await database.pool.query(`update templates set status = 'PAUSED'`)
   await send(id)
   expect(await readWait()).toEqual([{ isParked: true }])
   await updateTemplate(ctx, template.id, { status: 'ACTIVE' })
-  expect(await readWait()).toEqual([{ isParked: null }])
+  expect(await readWait()).toEqual([{ isParked: false }])
   await send(id)
   expect(await readEmail(ctx, id)).toMatchObject({ status: 'SENT' })
 })

@@ -145,7 +145,7 @@ describe('an email that waits for a connection is asked again: none goes', () =>
 })
 
 describe('an attempt', () => {
-  const setDue = () => database.pool.query('update work set published_at = null')
+  const setDue = () => database.pool.query('update work set due_at = now()')
 
   test('that is refused for now is repeated at most five times, however old it is', async () => {
     const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
@@ -155,7 +155,7 @@ describe('an attempt', () => {
       await send(id)
       expect(await readEmail(ctx, id)).toMatchObject({ status: 'PENDING', reason: expect.stringContaining('450') })
       const { rows } = await database.pool.query<{ late: boolean }>(
-        'select published_at > now() as late from work where id = $1',
+        'select due_at > now() as late from work where id = $1',
         [uuidOf(id)],
       )
       expect(rows).toEqual([{ late: true }])

@@ -16,6 +16,7 @@ import type { Ctx } from '../request/context.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import { describeBlock, findEmailBlocks } from '../suppressions/email-block.ts'
 import { type Claim, claimMany, latestToken } from '../work/claims.ts'
+import { isDue } from '../work/kinds.ts'
 import type { EmailRow } from './email-record.ts'
 import { parkIfPaused } from './pending-emails.ts'
 import { type AttemptedEmail, type EmailOutcome, recordEmailOutcomes } from './record-emails.ts'
@@ -31,9 +32,9 @@ export interface ClaimedEmail extends EmailRow, AttemptedEmail {
 }
 
 /**
- * Finds emails that no process has published, the oldest first: those beyond what a workspace may have published. A job
- * takes them along with its own, so that they need neither a job each nor the poll. Finds none in a suspended workspace,
- * where none can be claimed.
+ * Finds emails that are due and that no process has published, in their order: those beyond what a workspace may have
+ * published, and retries. A job takes them along with its own, so that they need neither a job each nor the poll. Finds
+ * none in a suspended workspace, where none can be claimed.
  */
 export async function findUnpublishedEmails(
   { db, workspaceId }: Ctx,
@@ -48,9 +49,9 @@ const selectUnpublished = namedStatement('find unpublished emails', {
   columns: { id: uuid },
   sql: ({ workspaceId, limit, offset }) => sql`
     select id from work
-    where kind = 'EMAIL' and workspace_id = ${workspaceId} and token is null and published_at is null
+    where kind = 'EMAIL' and workspace_id = ${workspaceId} and ${isDue} and token is null and published_at is null
       and not ${isInSuspendedWorkspace(workspaceId)}
-    order by created_at, id limit ${limit} offset ${offset}`,
+    order by due_at, id limit ${limit} offset ${offset}`,
 })
 
 /**

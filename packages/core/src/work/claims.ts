@@ -111,7 +111,10 @@ export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promis
 
 /** Releases the work until `at`, when the poll publishes it again. Does nothing if the claim was lost. */
 export async function delayClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, at: Timestamp): Promise<void> {
-  await db.update(work).set({ token: null, workerId: null, claimedAt: null, publishedAt: at }).where(isOwned(claim))
+  await db
+    .update(work)
+    .set({ token: null, workerId: null, claimedAt: null, publishedAt: null, dueAt: at })
+    .where(isOwned(claim))
 }
 
 /** Releases the work. Does nothing if the claim was lost. */

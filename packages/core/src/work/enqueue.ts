@@ -9,7 +9,7 @@ import { namedStatement, type Params } from '../db/statements/named-statement.ts
 import { arrayOf, int, nullable, required, text, timestamptz, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { kindsOfWork, type WorkKind } from './kinds.ts'
+import { isDue, kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
@@ -44,15 +44,14 @@ export function toEnqueueParams(ctx: Ctx, kind: WorkKind): ValuesOf<typeof enque
  *
  * What this process publishes after the commit is written as published: work for which the workspace has capacity
  * left among its published jobs. The rest waits for the poll, so that workspaces take turns. As the poll does, this counts
- * all older work that is not delayed. Concurrent transactions do not see each other's work and may publish a few too
+ * all older work that is due. Concurrent transactions do not see each other's work and may publish a few too
  * many, which does no harm.
  */
 export function enqueueMany(param: Params<typeof enqueueParams>, source: string): SQL {
   return sql`
     older as (
       select from work
-      where workspace_id = ${param.workspaceId} and kind = ${param.kind}
-        and (published_at is null or published_at <= ${param.now})
+      where workspace_id = ${param.workspaceId} and kind = ${param.kind} and ${isDue}
       limit ${param.limit}),
     enqueued as (
       insert into work (id, workspace_id, kind, request_id, traceparent, published_at)

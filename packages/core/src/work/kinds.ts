@@ -55,6 +55,12 @@ export const passingSuspension = sql`${sql.param(workKinds.filter((kind) => kind
 /** A condition: a drain is not work of its own, its deliveries are. */
 export const isNoDrain = sql`kind is distinct from 'DRAIN'`
 
+/**
+ * A condition on a row of `work`: it is neither delayed nor parked. `due_at` is rounded; so is `now()`, or what this
+ * transaction enqueued would not be due.
+ */
+export const isDue = sql`due_at <= now()::timestamp(3) with time zone`
+
 /** A condition on a row of `work`: it waits until its workspace is resumed. */
 export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfSuspendedWorkspace}`
 

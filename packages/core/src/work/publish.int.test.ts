@@ -43,9 +43,10 @@ beforeEach(async () => {
 async function enqueueSome(count: number, options: { on?: Ctx; kind?: WorkKind } = {}): Promise<string[]> {
   const { on = ctx, kind = 'MAIL' } = options
   const { rows } = await on.db.execute<{ id: string }>(sql`
-    insert into work (id, workspace_id, kind, created_at)
-    select gen_random_uuid(), ${uuidOf(on.workspaceId)}, ${kind}, now() - interval '1 hour' + n * interval '1 ms'
-    from generate_series(1, ${count}::int) n returning id, created_at`)
+    insert into work (id, workspace_id, kind, created_at, due_at)
+    select uuidv7(), ${uuidOf(on.workspaceId)}, ${kind}, at, at
+    from (select now() - interval '1 hour' + n * interval '1 ms' as at from generate_series(1, ${count}::int) n) rows
+    returning id, created_at`)
   return rows.map(({ id }) => id)
 }
 
@@ -58,9 +59,11 @@ async function publish(): Promise<string[]> {
   return jobs.map(({ id }) => id)
 }
 
-/** Moves all publishing times into the past, as if so many seconds had passed. */
-const backdatePublishing = (seconds: number) =>
-  database.db.execute(sql`update work set ${backdate('published_at', `${seconds} seconds`)}`)
+/** Moves all times into the past, as if so many seconds had passed. */
+async function backdateWork(seconds: number) {
+  const times = ['created_at', 'due_at', 'published_at'].map((column) => backdate(column, `${seconds} seconds`))
+  await database.db.execute(sql`update work set ${sql.join(times, sql`, `)}`)
+}
 
 describe('work', () => {
   test('is never published if its transaction is rolled back', async () => {
@@ -101,12 +104,12 @@ describe('work', () => {
     const uuids = await enqueueSome(2)
     expect(await publish()).toEqual(uuids)
     expect(await find()).toEqual([])
-    await backdatePublishing(9)
+    await backdateWork(9)
     expect(await find()).toEqual([])
-    await backdatePublishing(2)
+    await backdateWork(2)
     expect(await publish()).toEqual(uuids)
     await finishWork(ctx, uuids.slice(0, 1))
-    await backdatePublishing(11)
+    await backdateWork(11)
     expect(await find()).toEqual(uuids.slice(1))
   })
 
@@ -144,7 +147,7 @@ describe('fair sharing between workspaces', () => {
     expect(await find()).toEqual([])
     await finishWork(ctx, many.slice(0, 2))
     expect(await publish()).toEqual(many.slice(limit, limit + 2))
-    await backdatePublishing(11)
+    await backdateWork(11)
     expect((await find()).toSorted()).toEqual([...many.slice(2, limit + 2), ...other].toSorted())
   })
 
@@ -188,9 +191,9 @@ describe('delayed work', () => {
     await requeueWork(ctx, uuids.slice(0, 1))
     expect(await publish()).toEqual(uuids.slice(0, 1))
     await finishWork(ctx, uuids.slice(4))
-    await backdatePublishing(595)
+    await backdateWork(595)
     expect(await find()).toEqual(uuids.slice(0, 1))
-    await backdatePublishing(20)
+    await backdateWork(20)
     expect(await find()).toEqual(uuids.slice(0, 4))
   })
 
@@ -200,9 +203,9 @@ describe('delayed work', () => {
     await requeueWork(ctx, [first])
     await delayUnclaimableWork(ctx, [first])
     await delayUnclaimableWork(ctx, [second])
-    await backdatePublishing(11)
+    await backdateWork(11)
     expect(await find()).toEqual([first])
-    await backdatePublishing(600)
+    await backdateWork(600)
     expect(await find()).toEqual([first, second])
   })
 
@@ -221,7 +224,7 @@ describe('delayed work', () => {
     expect(resumed).toHaveLength(20)
     expect(paused.batches).toEqual(expect.arrayContaining(resumed))
     await pauseCampaign(ctx, paused.id)
-    await backdatePublishing(11)
+    await backdateWork(11)
     expect(await find()).toEqual([batch])
     await cancelCampaign(ctx, paused.id)
     expect((await find()).toSorted()).toEqual(paused.batches.slice(0, 20).toSorted())
@@ -246,7 +249,7 @@ test('emails of a paused template do not wait before those of another one', asyn
   const { id } = await createTestEmail(ctx, other.id)
   expect(await publish()).toEqual([uuidOf(id)])
   await requeueWorkOfWorkspace(ctx)
-  await backdatePublishing(601)
+  await backdateWork(601)
   expect(await find()).toEqual([uuidOf(id)])
   await updateTemplate(ctx, paused.id, { status: 'ACTIVE' })
   expect(await find()).toHaveLength(5)

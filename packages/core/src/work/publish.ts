@@ -3,61 +3,60 @@
  * of its kind. Publishing a row twice is harmless: the queue ignores a job that it still has, and a claim guards the
  * work. Rows that are unclaimed some seconds after publishing are published again, so lost jobs need no tracking.
  */
-import { and, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { work } from '../db/schema/index.ts'
 import { required, timestamptz } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
 import type { WorkScope } from './enqueue.ts'
-import { isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
+import { isDue, isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
 import type { WorkJob } from './queues.ts'
 import { timestampNow, timestampAt, type Timestamp } from '../kernel/validation.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
 export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
-  await setPublishedAt(ctx, null, isOneOf(uuids))
+  await setDueAt(ctx, atOnce, isOneOf(uuids))
 }
 
-/** Makes the next poll publish all delayed work of the workspace, in the caller's transaction. Parked work stays parked. */
+/**
+ * Makes the next poll publish all delayed work of the workspace, and what is published again, in the caller's
+ * transaction. Parked work stays parked.
+ */
 export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
-  await setPublishedAt(ctx, null, and(isNoDrain, isPublished))
+  const isPublishedOrDelayed = or(isNotNull(work.publishedAt), gt(work.dueAt, timestampNow()))
+  await setDueAt(ctx, atOnce, and(isNoDrain, isNotNull(work.dueAt), isPublishedOrDelayed))
 }
-
-const parkedUntil = timestampAt(Date.UTC(9999, 0))
-const isPublished = lt(work.publishedAt, parkedUntil)
 
 /** Keeps work from being published until it is requeued. Without that it would wait for ever. */
 export async function parkWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
-  await setPublishedAt(ctx, parkedUntil, isOneOf(uuids))
+  await setDueAt(ctx, null, isOneOf(uuids))
 }
 
 const delayMs = 600_000
 
 /** Delays the publishing of paused work by ten minutes, unless it is requeued earlier. */
 export async function delayWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
-  await setPublishedAt(ctx, inTenMinutes(), isOneOf(uuids))
+  await setDueAt(ctx, inTenMinutes(), isOneOf(uuids))
 }
 
 /**
- * Delays work that a job could not claim, because it is paused. Does nothing if another job has claimed it, if it was
- * requeued in the meantime and is not published yet, or if it is parked.
+ * Delays work that a job could not claim, because it is paused. Does nothing if another job has claimed it, or if it was
+ * requeued, delayed or parked in the meantime and is not published yet.
  */
 export async function delayUnclaimableWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
-  await setPublishedAt(ctx, inTenMinutes(), and(isOneOf(uuids), isPublished, isNull(work.token)))
+  await setDueAt(ctx, inTenMinutes(), and(isOneOf(uuids), isNotNull(work.publishedAt), isNull(work.token)))
 }
 
+/** In its former place among the others. */
+const atOnce = sql`${work.createdAt}`
 const inTenMinutes = () => timestampAt(Date.now() + delayMs)
 const isOneOf = (uuids: readonly string[]) => sql`${work.id} = any(${sql.param([...uuids])}::uuid[])`
 
 /** Locks the rows in the order of their ids to prevent deadlocks. */
-async function setPublishedAt(
-  { db, workspaceId }: WorkScope,
-  publishedAt: Timestamp | null,
-  condition?: SQL,
-): Promise<void> {
+async function setDueAt({ db, workspaceId }: WorkScope, dueAt: Timestamp | SQL | null, condition?: SQL): Promise<void> {
   const isOfWorkspace = eq(work.workspaceId, workspaceId)
   const locked = db
     .select({ id: work.id })
@@ -67,7 +66,7 @@ async function setPublishedAt(
     .for('update')
   await db
     .update(work)
-    .set({ publishedAt })
+    .set({ publishedAt: null, dueAt })
     .where(and(isOfWorkspace, inArray(work.id, locked)))
 }
 
@@ -97,17 +96,17 @@ const publishedPerKind = JSON.stringify(
 export const republishMs = 10_000
 
 /**
- * Finds the work to publish: of the oldest rows of each workspace and kind, those that were not published recently and
- * are not claimed. Workspaces take turns: the oldest row of each comes before the second one of any. One pass over the
- * waiting rows finds their workspaces, which takes 15 ms for 100,000 rows. Skips what waits in a suspended workspace.
+ * Finds the work to publish: of the rows of each workspace and kind that are due the longest, those that were not
+ * published recently and are not claimed. Workspaces take turns: the first row of each comes before the second one of any.
+ * One pass over all rows finds their workspaces, which takes 15 ms for 100,000 rows. Skips what waits in a suspended
+ * workspace.
  */
 export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<WorkJob[]> {
-  const now = timestampNow()
-  return selectPublishable(db, { now, republishBefore: timestampAt(Date.parse(now) - republishAfterMs) })
+  return selectPublishable(db, { republishBefore: timestampAt(Date.now() - republishAfterMs) })
 }
 
 const selectPublishable = namedStatement('find publishable work', {
-  params: { now: timestamptz, republishBefore: timestamptz },
+  params: { republishBefore: timestamptz },
   columns: {
     workspaceId: work.workspaceId,
     kind: required(work.kind),
@@ -115,22 +114,21 @@ const selectPublishable = namedStatement('find publishable work', {
     requestId: work.requestId,
     traceparent: work.traceparent,
   },
-  sql: ({ now, republishBefore }) => sql`
+  sql: ({ republishBefore }) => sql`
     select due.workspace_id, due.kind, due.id, due.request_id, due.traceparent from (
       select distinct kind, workspace_id, suspended_at is not null as is_suspended
       from work join workspaces w on w.id = workspace_id) backlog
     cross join lateral (
-      select id, workspace_id, o.kind, published_at, token, request_id, traceparent, created_at,
-        row_number() over (partition by workspace_id order by created_at, id) as turn from work o
+      select id, workspace_id, o.kind, published_at, token, request_id, traceparent, due_at,
+        row_number() over (partition by workspace_id order by due_at, id) as turn from work o
       where o.kind = backlog.kind and o.workspace_id = backlog.workspace_id
-        and (published_at is null or published_at <= ${now})
-        and (not backlog.is_suspended or o.kind = any(${passingSuspension}))
+        and ${isDue} and (not backlog.is_suspended or o.kind = any(${passingSuspension}))
         -- Jobs of emails take others along: those of a worker that died or hangs do not hold up the rest.
         and (o.kind <> 'EMAIL' or o.token is null)
-      order by created_at, id limit coalesce((${publishedPerKind}::json ->> backlog.kind)::int, 0)) due
+      order by due_at, id limit coalesce((${publishedPerKind}::json ->> backlog.kind)::int, 0)) due
     where token is null
       and (published_at is null or published_at < ${republishBefore})
-    order by turn, created_at`,
+    order by turn, due_at`,
 })
 
 /** Records that jobs for this work were added to the queue. Skips locked rows, which may be published once more. */

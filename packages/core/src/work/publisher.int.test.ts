@@ -175,7 +175,7 @@ describe('workspaces take turns', () => {
 
   test('delayed work takes no capacity', async () => {
     for (let count = 0; count < 4; count++) await enqueueOne(ctx, 'IMPORT')
-    await database.pool.query(`update work set published_at = now() + interval '10 minutes'`)
+    await database.pool.query(`update work set due_at = now() + interval '10 minutes'`)
     takePublished()
     const uuid = await enqueueOne(ctx, 'IMPORT')
     expect(takePublished()).toEqual([`imports ${uuid}`])

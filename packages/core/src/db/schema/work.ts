@@ -16,8 +16,10 @@
  * |           | claimed   | released by such a process                                                            |
  * |           | waiting   | the poll added a job to the queue at `publishedAt`; again after ten seconds           |
  * |           | claimed   | released after an error: the queue runs the job again after a pause                   |
- * | delayed   | published | it cannot be claimed, or its campaign is paused: `publishedAt` is in the future       |
- * | parked    | any above | its template is paused: `publishedAt` is in the year 9999, until it is requeued       |
+ * | delayed   | any above | it cannot be claimed, or its campaign is paused: `dueAt` is in the future             |
+ * |           | claimed   | its email was refused for now                                                         |
+ * | parked    | any above | its template is paused: `dueAt` is null, until it is requeued                         |
+ * | waiting   | delayed   | `dueAt` has come, or it was requeued                                                  |
  * | claimed   | any above | a job has written its `token`                                                         |
  * | (no row)  | claimed   | finished, in the transaction that records the outcome                                 |
  */
@@ -51,8 +53,10 @@ export const work = pgTable(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     kind: text({ enum: workKinds }).notNull(),
-    /** When a job was last added to the queue; null: never. A future time delays publishing. */
+    /** When a job was last added to the queue; null: never, or not since it was delayed or requeued. */
     publishedAt: timestamptz(),
+    /** It is published from then on, in this order: its creation, or the end of its delay; null: it is parked. */
+    dueAt: timestamptz().default(sql`now()`),
     /** The claim: all three are null, or none is. */
     token: uuid(),
     workerId: uuid(),
@@ -66,7 +70,7 @@ export const work = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
-    index('work_publishing_index').on(t.kind, t.workspaceId, t.createdAt, t.id),
+    index('work_publishing_index').on(t.kind, t.workspaceId, t.dueAt, t.id),
     // The token is in no index, so that a renewed claim costs little.
     index('work_claims_index').on(t.workerId).where(sql`${t.workerId} is not null`),
     oneOf('work_kind_check', t.kind, workKinds),

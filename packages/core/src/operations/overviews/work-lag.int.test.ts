@@ -13,7 +13,7 @@ import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import type { Ctx } from '../../request/context.ts'
-import { markPublished } from '../../work/publish.ts'
+import { delayWork, markPublished } from '../../work/publish.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
 import { readWorkLag } from './work-lag.ts'
 import { timestampAt } from '../../kernel/validation.ts'
@@ -30,7 +30,7 @@ beforeEach(async () => {
 const [minuteMs, fiveMinutesMs] = [60_000, 300_000]
 const ago = (ms: number) => timestampAt(Date.now() - ms)
 /** Makes the work five minutes old. */
-const backdateWork = () => database.db.execute(sql`update work set ${backdate('created_at', '5 minutes')}`)
+const backdateWork = () => database.db.execute(sql`update work set ${backdate('due_at', '5 minutes')}`)
 
 test('work has a lag until it is published, and again if its job was not added', async () => {
   expect(await readWorkLag(ctx.db)).toBeNull()
@@ -78,3 +78,15 @@ test.each(['pausedUntil', 'lastSuccessAt', 'lastFailureAt'] as const)(
     expect(lag).toBeLessThan(250)
   },
 )
+
+test('the lag of delayed work begins at the end of its delay', async () => {
+  await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
+  await delayWork(ctx, await listPendingWork(ctx, 'mail'))
+  expect(await readWorkLag(ctx.db)).toBeNull()
+  await database.db.execute(
+    sql`update work set ${backdate('created_at', '1 hour')}, ${backdate('due_at', '11 minutes')}`,
+  )
+  const lag = await readWorkLag(ctx.db)
+  expect(lag).toBeGreaterThan(50)
+  expect(lag).toBeLessThan(100)
+})

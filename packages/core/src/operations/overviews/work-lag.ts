@@ -21,7 +21,7 @@ export async function readWorkLag(db: Db): Promise<number | null> {
 /** The poll publishes unclaimed work again every ten seconds. If it did not, no job was added. */
 const isOverdue = (work: 'o' | 'p') =>
   sql.raw(
-    `${work}.token is null and (${work}.published_at is null or ${work}.published_at <= now() - interval '30 seconds')`,
+    `${work}.token is null and ${work}.due_at <= now() and (${work}.published_at is null or ${work}.published_at <= now() - interval '30 seconds')`,
   )
 
 /**
@@ -34,7 +34,7 @@ const selectLag = namedStatement('read the work lag', {
   columns: { lag: float },
   sql: () => sql`
     with waiting as (
-      select created_at as since from work o
+      select due_at as since from work o
       where ${isOverdue('o')} and ${isNoDrain} and not (${waitsForResume}) and not exists (
         select from work p
         where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))
