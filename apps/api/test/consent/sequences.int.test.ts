@@ -60,7 +60,7 @@ const sequencesOfKeys = [
   'leave A · the key is lost · lost rows are 1 · confirm A: 409 · file CONFIRMED A · A is UNSUBSCRIBED · lost rows are 1 · ask A · link A · A is CONFIRMED · lost rows are 0',
   'complain · the key is lost · ask A · link A · lost rows are 0 · move to b · A is CONFIRMED · B is UNSUBSCRIBED',
   'bounce · the key is lost · ask A · link A · A is CONFIRMED · B is BOUNCED · confirm B: 409 · file CONFIRMED B · B is BOUNCED · confirm C · complain · A is COMPLAINED',
-  'bounce · the key is lost · ask A · link A · leave B · A is CONFIRMED · B is UNSUBSCRIBED',
+  'bounce · the key is lost · ask A · link A · remove B · A is CONFIRMED · B is UNSUBSCRIBED',
   'complain · the key is lost · confirm C: 409 · file CONFIRMED C · C is none · file PENDING C · C is none',
   'bounce · the key is lost · confirm C: 409 · lost rows are 2 · suppress as BOUNCED · lift · confirm C · A is CONFIRMED',
   'operator opts out A · from here · the key is rotated · operator opts out A · rows are the same · operator undoes A · A is CONFIRMED',
