@@ -39,7 +39,7 @@ async function countReads(run: () => Promise<unknown>): Promise<number> {
   return (await read()) - before
 }
 
-test('an accept and a job do not read parked and delayed emails, and the poll reads them once', async () => {
+test('neither an accept nor a job reads parked emails, and the poll reads them once', async () => {
   expect(await countReads(() => findUnpublishedEmails(ctx, { limit: 25, offset: 0 }))).toBeLessThan(100)
   expect(await countReads(() => enqueue(ctx, 'EMAIL', idOf('mai', randomUUID())))).toBeLessThan(100)
   expect(await countReads(() => findPublishableWork(database.db))).toBeLessThan(count + 100)
