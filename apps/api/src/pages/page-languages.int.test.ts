@@ -177,7 +177,7 @@ test.each([
   ['../..', 'pt-br', 'pt-BR'],
   ['__proto__', '\u00ff,;q=x,,*;q=0, de-x-a', 'en'],
   ['%00', '', 'en'],
-  [`de-DE-x-${'a'.repeat(300)}`, `${'a,'.repeat(2_000)}it`, 'it'],
+  [`de-DE-x-${'a'.repeat(300)}`, `${'a,'.repeat(200)}it`, 'it'],
 ])('?lang=%s with Accept-Language %s shows a page in %s', async (lang, accepted, locale) => {
   const page = await get(`/forgot-password?lang=${lang}`, accepted === undefined ? {} : { 'accept-language': accepted })
   expect(page.status).toBe(200)

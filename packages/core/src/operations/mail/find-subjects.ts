@@ -133,10 +133,11 @@ async function findMailsByProviderIds(ctx: Ctx, hashes: readonly string[]): Prom
   return new Map(found.map((row) => [row.hash, ofMail(row)]))
 }
 
+/** A test email of a campaign may name no contact. */
 const ofMail = ({ id, toAddress, data }: Pick<Mail, 'id' | 'toAddress' | 'data'>): Subject => ({
   mailId: id,
   email: toAddress,
-  contactId: data.contactId,
+  contactId: data.contactId ?? undefined,
 })
 
 async function selectMails(ctx: Ctx, isOne: SQL) {
