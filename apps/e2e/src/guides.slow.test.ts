@@ -100,7 +100,7 @@ const expected: Record<string, (string | RegExp)[]> = {
   ],
   leaving: ['"email","reason","listId","saidAt"\n'],
   agents: [
-    'search_contacts\nget_contact\nsearch_companies\nget_company\nlist_suppressions\nlist_lists\n',
+    'search_contacts\nget_contact\nsearch_companies\nget_company\nlist_notes\nlist_suppressions\nlist_lists\n',
     'unknown field (did you mean \\"search\\"?)',
   ],
   languages: [
