@@ -181,6 +181,14 @@ export const writeGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'campaigns',
+    name: 'recipients are not locked before their counters change',
+    file: `${core}/campaigns/sending-statements.ts`,
+    search: '      for update of r),',
+    replacement: '      ),',
+    tests: [`${core}/campaigns/sending.int.test.ts`, `${core}/campaigns/sending-statements.int.test.ts`],
+  },
+  {
+    promise: 'campaigns',
     name: 'the outcome of a mail is not recorded after recovery',
     file: `${core}/mail/mails.ts`,
     search: "inArray(mails.status, ['PENDING', 'INTERRUPTED'])",

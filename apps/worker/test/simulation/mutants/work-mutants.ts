@@ -100,14 +100,6 @@ export const workMutants: readonly Mutant[] = [
     seed: 29,
   },
   {
-    name: 'recipients are not locked before their counters change',
-    file: statements,
-    search: '      for update of r),',
-    replacement: '      ),',
-    scenario: 'campaign',
-    seed: 29,
-  },
-  {
     name: 'a batch is released without interrupting its recipients',
     file: sending,
     search: 'const interrupted = await interruptRecipients(ctx, claim.id, error)',
