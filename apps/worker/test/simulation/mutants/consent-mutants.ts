@@ -1,7 +1,4 @@
-import { bounceGuards } from '@rapport/testing/guards/bounce-guards.ts'
-import { consentGuards } from '@rapport/testing/guards/consent-guards.ts'
-import { emailGuards } from '@rapport/testing/guards/email-guards.ts'
-import { writeGuards } from '@rapport/testing/guards/write-guards.ts'
+import { guards } from '@rapport/testing/guards/guards.ts'
 import type { Mutant } from './mutant.ts'
 
 /**
@@ -17,12 +14,9 @@ const found: Record<string, Pick<Mutant, 'scenario' | 'seed'>> = {
   'the values of an email stay after its outcome': { scenario: 'emails', seed: 1 },
 }
 
-export const consentMutants: readonly Mutant[] = [
-  ...consentGuards,
-  ...writeGuards,
-  ...bounceGuards,
-  ...emailGuards,
-].flatMap(({ name, file, search, replacement }) => {
-  const how = found[name]
-  return how ? [{ name, file, search, replacement, ...how }] : []
+export const consentMutants: readonly Mutant[] = Object.entries(found).map(([name, how]) => {
+  const guard = guards.find((guard) => guard.name === name)
+  if (!guard) throw new Error(`No guard is named "${name}"`)
+  const { file, search, replacement } = guard
+  return { name, file, search, replacement, ...how }
 })
