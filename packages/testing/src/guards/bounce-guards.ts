@@ -73,7 +73,7 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a complaint about a single email forgets whom it was sent to',
     promise: 'consent',
     file: `${core}/operations/mail/find-subjects.ts`,
-    search: '  contactId: data.contactId,\n',
+    search: '  contactId: data.contactId ?? undefined,\n',
     replacement: '  contactId: undefined,\n',
     tests: byToken,
   },

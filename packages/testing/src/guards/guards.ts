@@ -6,6 +6,7 @@
 import { apiGuards } from './api-guards.ts'
 import { availabilityGuards } from './availability-guards.ts'
 import { bounceGuards } from './bounce-guards.ts'
+import { campaignGuards } from './campaign-guards.ts'
 import { consentGuards } from './consent-guards.ts'
 import { dealGuards } from './deal-guards.ts'
 import { emailGuards } from './email-guards.ts'
@@ -23,6 +24,7 @@ export const guards: readonly TestedGuard[] = [
   ...trackingGuards,
   ...bounceGuards,
   ...writeGuards,
+  ...campaignGuards,
   ...dealGuards,
   ...emailGuards,
   ...isolationGuards,
