@@ -73,8 +73,16 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a complaint about a single email forgets whom it was sent to',
     promise: 'consent',
     file: `${core}/operations/mail/find-subjects.ts`,
-    search: '  contactId: data.contactId ?? undefined,\n',
-    replacement: '  contactId: undefined,\n',
+    search: 'isRequestedMail(kind) ? data.contactId : undefined',
+    replacement: 'undefined',
+    tests: byToken,
+  },
+  {
+    name: 'a complaint about a test email is one of the contact that it shows',
+    promise: 'consent',
+    file: `${core}/operations/mail/find-subjects.ts`,
+    search: 'isRequestedMail(kind) ? data.contactId : undefined',
+    replacement: 'data.contactId',
     tests: byToken,
   },
   {

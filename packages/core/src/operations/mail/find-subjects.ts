@@ -18,7 +18,7 @@ import {
 } from '../../emails/email-reports.ts'
 import type { ContactId, EmailId, MailId } from '../../kernel/ids.ts'
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
-import type { Mail } from '../../mail/mails.ts'
+import { isRequestedMail, type Mail } from '../../mail/mails.ts'
 import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { MailReport } from './mail-report.ts'
@@ -133,17 +133,17 @@ async function findMailsByProviderIds(ctx: Ctx, hashes: readonly string[]): Prom
   return new Map(found.map((row) => [row.hash, ofMail(row)]))
 }
 
-/** A test email of a campaign may name no contact. */
-const ofMail = ({ id, toAddress, data }: Pick<Mail, 'id' | 'toAddress' | 'data'>): Subject => ({
+/** A test email of a campaign names the contact that it shows, not its recipient. */
+const ofMail = ({ id, kind, toAddress, data }: Pick<Mail, 'id' | 'kind' | 'toAddress' | 'data'>): Subject => ({
   mailId: id,
   email: toAddress,
-  contactId: data.contactId ?? undefined,
+  contactId: isRequestedMail(kind) ? data.contactId : undefined,
 })
 
 async function selectMails(ctx: Ctx, isOne: SQL) {
-  const { id, toAddress, data, providerMessageHash: hash } = mails
+  const { id, kind, toAddress, data, providerMessageHash: hash } = mails
   return await ctx.db
-    .select({ id, toAddress, data, hash })
+    .select({ id, kind, toAddress, data, hash })
     .from(mails)
     .where(and(eq(mails.workspaceId, ctx.workspaceId), isOne))
 }

@@ -1,5 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
+import { sendTestMail } from '../../campaigns/campaign-mail.ts'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
@@ -169,6 +170,17 @@ test.each(['its token', 'the id of the provider'])(
     expect(await readSuppressed('eve@old.example', 'eve@new.example')).toEqual(['COMPLAINED', 'COMPLAINED'])
   },
 )
+
+test('a complaint about a test email is none of the contact that it shows', async () => {
+  const email = 'colleague@example.com'
+  await sendTestMail(ctx, campaignId, { email, contactId: ada.id })
+  const [mail] = await database.db.select({ mailId: mails.id }).from(mails).where(eq(mails.toAddress, email))
+  if (!mail) throw new Error('There is no mail')
+  const to = { workspaceId: ctx.workspaceId, subject: mail, email }
+  const recipientToken = createRecipientToken(ctx.settings.keys, to)
+  await report({ recipientToken, type: 'COMPLAINT', class: null })
+  expect(await readSuppressed(email, ada.email)).toEqual(['COMPLAINED', undefined])
+})
 
 test('a bounce for a merged contact counts for the address that it was sent to', async () => {
   const remaining = await createTestContact(ctx, { email: 'ada@other.example' })
