@@ -28,7 +28,7 @@ export async function syncSubscriptions(
   const pipelineId = data[0]?.id
   if (!pipelineId) throw new Error('The workspace has no pipeline')
   const total: SyncedDeals = { created: 0, won: 0, lost: 0 }
-  const existing = await findDeals(rapport)
+  const existing = await findDeals(rapport, pipelineId)
   for (const subscription of subscriptions) {
     const { id, organizationId } = subscription
     let deal = existing.get(id) ?? existing.get(known.companyIds.get(organizationId) ?? '')
@@ -58,12 +58,13 @@ const nameOf = ({ id, plan }: Subscription) => `${id}: ${plan}`
 
 /**
  * By subscription, or by company if the person was erased, which empties the name of the deal. In all pipelines, as a person
- * may have moved a deal. An idempotency key is kept for 24 hours. This finds the deals also later.
+ * may have moved a deal; a deal without a name only in that of subscriptions, as others have such deals too. An idempotency key is kept for 24 hours. This finds the deals also later.
  */
-async function findDeals(rapport: Rapport): Promise<Map<string, Deal>> {
+async function findDeals(rapport: Rapport, pipelineId: string): Promise<Map<string, Deal>> {
   const deals = new Map<string, Deal>()
   for await (const deal of rapport.deals.list()) {
-    const key = deal.contactErasedAt === null ? deal.name.split(':')[0] : deal.companyId
+    const companyId = deal.pipelineId === pipelineId ? deal.companyId : null
+    const key = deal.contactErasedAt === null ? deal.name.split(':')[0] : companyId
     if (key) deals.set(key, deal)
   }
   return deals

@@ -1,6 +1,6 @@
 /**
- * The companies that contacts name. A contact has no foreign key to its company, so a statement that sets `companyId`
- * locks the company before.
+ * The companies that contacts and deals name. A contact has no foreign key to its company, so a statement that sets
+ * `companyId` locks the company before.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { companies } from '../db/schema/index.ts'
@@ -50,7 +50,7 @@ function selectNames(ctx: Ctx, ids: readonly CompanyId[]) {
 const companiesOf = (rows: readonly { companyId: CompanyId | null }[]) =>
   rows.flatMap(({ companyId }) => companyId ?? [])
 
-/** For `insertWithEvents`: a contact is not inserted without its company. By UUIDs, which no custom field has as its key. */
+/** For `insertWithEvents`: neither a contact nor a deal is inserted without its company. By UUIDs, which no custom field has as its key. */
 export const companyOf: References<{ companyId: CompanyId | null }> = {
   keysOf: (row) => companiesOf([row]).map(uuidOf),
   async lock(ctx, rows, options) {

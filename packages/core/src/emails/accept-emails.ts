@@ -1,6 +1,7 @@
 /**
- * Accepts emails to one person each in one transaction, in which each step is one statement for all of them. A refused
- * email changes nothing: if its contact was written for it, the transaction is repeated without it.
+ * Accepts emails to one person each in one transaction, in which each step is one statement for all of them, beside one
+ * for each version of a template that is not in memory. A refused email changes nothing: if its contact was written for
+ * it, the transaction is repeated without it.
  */
 import type { AddressedContact } from '../consent/consent-records.ts'
 import { sourceLength } from '../contacts/contacts.schema.ts'

@@ -11,7 +11,7 @@ import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statement
 import { transaction } from '../db/transaction.ts'
 import { emitEach, type EmitScope } from '../events/emit.ts'
 import { idOf } from '../kernel/ids.ts'
-import { timestampAt, timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/validation.ts'
 import type { MailOutcome } from '../mail/mails.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import { byId } from '../request/by-id.ts'
@@ -122,7 +122,7 @@ async function delay(ctx: Ctx, { claim, email, delayMs }: { claim: Claim; email:
     .update(emails)
     .set({ attempts, reason })
     .where(byId(emails, ctx, email.id))
-  await delayClaim(ctx, claim, timestampAt(Date.now() + delayMs))
+  await delayClaim(ctx, claim, delayMs)
 }
 
 function toEnding(outcome: EmailOutcome): Pick<EmailRow, 'status'> & Partial<Pick<EmailRow, 'providerMessageHash'>> {

@@ -39,7 +39,7 @@ import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { WorkScope } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
-import { type Timestamp, timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/validation.ts'
 
 export interface Claim {
   readonly workspaceId: WorkspaceId
@@ -61,7 +61,7 @@ export function prepareClaim(of: Pick<Claim, 'workspaceId' | 'kind' | 'id' | 'wo
 
 /**
  * When the rest of released work is published again:
- * - `requeue`: at once.
+ * - `requeue`: at once, unless it was delayed meanwhile.
  * - `retry`: after some seconds. The queue runs a job again that failed; otherwise the poll publishes the work ten
  *   seconds after it was last published.
  */
@@ -109,11 +109,13 @@ export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promis
   return finished.length > 0
 }
 
-/** Releases the work until `at`, when the poll publishes it again. Does nothing if the claim was lost. */
-export async function delayClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, at: Timestamp): Promise<void> {
+/** Releases the work. After `delayMs`, the poll publishes it again. Does nothing if the claim was lost. */
+export async function delayClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, delayMs: number): Promise<void> {
+  // By the clock of PostgreSQL, as `isDue`.
+  const dueAt = sql`now() + ${delayMs}::float8 * interval '1 millisecond'`
   await db
     .update(work)
-    .set({ token: null, workerId: null, claimedAt: null, publishedAt: null, dueAt: at })
+    .set({ token: null, workerId: null, claimedAt: null, publishedAt: null, dueAt })
     .where(isOwned(claim))
 }
 

@@ -1,7 +1,7 @@
 import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   addSubscribers,
@@ -229,6 +229,19 @@ describe('delayed work', () => {
     await cancelCampaign(ctx, paused.id)
     expect((await find()).toSorted()).toEqual(paused.batches.slice(0, 20).toSorted())
   })
+})
+
+test.each([-900_000, 900_000])('a delay is not by the clock of the process, which is %d ms off', async (off) => {
+  const uuids = await enqueueSome(2)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + off })
+  onTestFinished(() => void vi.useRealTimers())
+  await delayWork(ctx, uuids)
+  vi.useRealTimers()
+  expect(await find()).toEqual([])
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + off })
+  await requeueWorkOfWorkspace(ctx)
+  vi.useRealTimers()
+  expect((await find()).toSorted()).toEqual(uuids.toSorted())
 })
 
 test('emails of a paused template do not wait before those of another one', async () => {

@@ -3,7 +3,7 @@
  * of its kind. Publishing a row twice is harmless: the queue ignores a job that it still has, and a claim guards the
  * work. Rows that are unclaimed some seconds after publishing are published again, so lost jobs need no tracking.
  */
-import { and, eq, gt, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { work } from '../db/schema/index.ts'
@@ -12,7 +12,7 @@ import type { Ctx } from '../request/context.ts'
 import type { WorkScope } from './enqueue.ts'
 import { isDue, isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
 import type { WorkJob } from './queues.ts'
-import { timestampNow, timestampAt, type Timestamp } from '../kernel/validation.ts'
+import { timestampNow, timestampAt } from '../kernel/validation.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
 export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
@@ -25,7 +25,7 @@ export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Pro
  * transaction. Parked work stays parked.
  */
 export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
-  const isPublishedOrDelayed = or(isNotNull(work.publishedAt), gt(work.dueAt, timestampNow()))
+  const isPublishedOrDelayed = or(isNotNull(work.publishedAt), sql`not (${isDue})`)
   await setDueAt(ctx, atOnce, and(isNoDrain, isNotNull(work.dueAt), isPublishedOrDelayed))
 }
 
@@ -35,11 +35,9 @@ export async function parkWork(ctx: WorkScope, uuids: readonly string[]): Promis
   await setDueAt(ctx, null, isOneOf(uuids))
 }
 
-const delayMs = 600_000
-
 /** Delays the publishing of paused work by ten minutes, unless it is requeued earlier. */
 export async function delayWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
-  await setDueAt(ctx, inTenMinutes(), isOneOf(uuids))
+  await setDueAt(ctx, inTenMinutes, isOneOf(uuids))
 }
 
 /**
@@ -47,16 +45,17 @@ export async function delayWork(ctx: WorkScope, uuids: readonly string[]): Promi
  * requeued, delayed or parked in the meantime and is not published yet.
  */
 export async function delayUnclaimableWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
-  await setDueAt(ctx, inTenMinutes(), and(isOneOf(uuids), isNotNull(work.publishedAt), isNull(work.token)))
+  await setDueAt(ctx, inTenMinutes, and(isOneOf(uuids), isNotNull(work.publishedAt), isNull(work.token)))
 }
 
 /** In its former place among the others. */
 const atOnce = sql`${work.createdAt}`
-const inTenMinutes = () => timestampAt(Date.now() + delayMs)
+/** By the clock of PostgreSQL, as `isDue`. */
+const inTenMinutes = sql`now() + interval '10 minutes'`
 const isOneOf = (uuids: readonly string[]) => sql`${work.id} = any(${sql.param([...uuids])}::uuid[])`
 
 /** Locks the rows in the order of their ids to prevent deadlocks. */
-async function setDueAt({ db, workspaceId }: WorkScope, dueAt: Timestamp | SQL | null, condition?: SQL): Promise<void> {
+async function setDueAt({ db, workspaceId }: WorkScope, dueAt: SQL | null, condition?: SQL): Promise<void> {
   const isOfWorkspace = eq(work.workspaceId, workspaceId)
   const locked = db
     .select({ id: work.id })

@@ -1,5 +1,6 @@
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { inRounds } from '@rapport/core/request/in-rounds.ts'
 import type { z } from 'zod'
 import { type Handler, wrapHandler } from '../handlers/wrap-handler.ts'
 import { entityTagOf, readIfMatch, undoCompression } from './entity-tags.ts'
@@ -15,7 +16,7 @@ export interface CurrentRecord<Request> {
 /** The parts of a request that `lockAndRead` uses: its types are those of the route. */
 type RequestOf<Inner> = Inner extends (request: infer Request, ...rest: never) => unknown ? Request : never
 
-/** The record that the path names by its id. `lock` is what its verbs lock first: another order could deadlock. */
+/** The record that the path names by its id. `lock` is what its verbs lock first: in another order, more would begin again. */
 export function recordById<Id extends string>(
   schema: z.ZodType,
   { lock, read }: { lock: (ctx: Ctx, id: Id) => Promise<unknown>; read: (ctx: Ctx, id: Id) => Promise<unknown> },
@@ -32,7 +33,7 @@ export function recordById<Id extends string>(
 /**
  * Supports `If-Match` (RFC 9110 §13) on a route that changes a record. With the header, the handler runs in a
  * transaction that has locked the record and compared its tag, so that of two concurrent changes only one succeeds:
- * `request.ctx.db` is this transaction. The handler must return its response: the transaction commits before it is sent.
+ * `request.ctx.db` is this transaction. After a deadlock, it begins again. The handler must return its response: the transaction commits before it is sent.
  */
 export function ifMatch<Inner extends Handler>(
   record: CurrentRecord<NoInfer<RequestOf<Inner>>>,
@@ -44,7 +45,7 @@ export function ifMatch<Inner extends Handler>(
       const tags = readIfMatch(request.headers['if-match'])
       if (tags === undefined) return handle()
       const { ctx } = request
-      return inTransaction(ctx, async (ctx) => {
+      return inRounds(ctx, async (ctx) => {
         request.ctx = ctx
         const current = await record.lockAndRead(request as never)
         checkTags(tags, current === undefined ? undefined : entityTagOf(record.schema, current))

@@ -70,6 +70,8 @@ export interface ThreadResponse {
   /** At least one mail, in the order of the recipients. The caller sends another task for the remaining recipients. */
   mails?: (EncodedRanges | PlainMail | FaultyMail)[]
   bytes?: ArrayBuffer
+  /** How long the mails are together. */
+  characters?: number
   sharedLinks?: ReadonlySet<string> | undefined
   /** The processor time that the mails took. */
   threadMs?: number
@@ -122,7 +124,13 @@ function renderMails({ sources, recipients, sharedLinks }: RenderMailsTask): Thr
     bytes.set(chunk, at)
     at += chunk.length
   }
-  return { mails, bytes: bytes.buffer, sharedLinks, threadMs: readThreadMs() - startedAt }
+  return {
+    mails,
+    bytes: bytes.buffer,
+    characters: size + characters,
+    sharedLinks,
+    threadMs: readThreadMs() - startedAt,
+  }
 }
 
 function render(

@@ -67,9 +67,9 @@ export async function renderMails(
     const task: RenderMailsTask = { kind: 'mail', sources, recipients: remaining, sharedLinks }
     const response = await queueTask(workspaceId, { task, deadlineMs, leftMs: Math.max(1, leftMs) })
     sharedLinks = response.sharedLinks
-    const { fault, mails = [], bytes = new ArrayBuffer(), threadMs = 0 } = response
+    const { fault, mails = [], bytes = new ArrayBuffer(), characters = 0, threadMs = 0 } = response
     // Long mails have more time.
-    leftMs += bytes.byteLength / deadlines.charactersPerMs - threadMs
+    leftMs += characters / deadlines.charactersPerMs - threadMs
     if (fault) return recipients.map(() => ({ fault }))
     const toEncodedParts = ({ subject, parts }: EncodedRanges) => ({
       subject,

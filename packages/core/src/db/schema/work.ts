@@ -53,7 +53,7 @@ export const work = pgTable(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     kind: text({ enum: workKinds }).notNull(),
-    /** When a job was last added to the queue; null: never, or not since it was delayed or requeued. */
+    /** When a job was last added to the queue; null: never, or not since it was delayed, requeued or released. */
     publishedAt: timestamptz(),
     /** It is published from then on, in this order: its creation, or the end of its delay; null: it is parked. */
     dueAt: timestamptz().default(sql`now()`),
