@@ -50,7 +50,10 @@ function selectNames(ctx: Ctx, ids: readonly CompanyId[]) {
 const companiesOf = (rows: readonly { companyId: CompanyId | null }[]) =>
   rows.flatMap(({ companyId }) => companyId ?? [])
 
-/** For `insertWithEvents`: neither a contact nor a deal is inserted without its company. By UUIDs, which no custom field has as its key. */
+/**
+ * For `insertWithEvents`: neither a contact nor a deal is inserted without its company. By UUIDs, which no custom field has
+ * as its key.
+ */
 export const companyOf: References<{ companyId: CompanyId | null }> = {
   keysOf: (row) => companiesOf([row]).map(uuidOf),
   async lock(ctx, rows, options) {

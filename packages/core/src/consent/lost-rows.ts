@@ -17,7 +17,7 @@ import { coversList } from './suppression-rows.ts'
 
 /**
  * Writes the rows that are missing for what has ended the subscriptions of contacts, before a contact loses its address,
- * or its own status says less. In one pass: a report can be about ten thousand.
+ * or its own status says less. In one pass: a report can be about ten thousand contacts.
  */
 export function restoreLostRows(
   ctx: Ctx,

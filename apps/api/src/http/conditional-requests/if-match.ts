@@ -16,7 +16,7 @@ export interface CurrentRecord<Request> {
 /** The parts of a request that `lockAndRead` uses: its types are those of the route. */
 type RequestOf<Inner> = Inner extends (request: infer Request, ...rest: never) => unknown ? Request : never
 
-/** The record that the path names by its id. `lock` is what its verbs lock first: in another order, more would begin again. */
+/** The record that the path names by its id. `lock` is what its verbs lock first, as deadlocks cost time. */
 export function recordById<Id extends string>(
   schema: z.ZodType,
   { lock, read }: { lock: (ctx: Ctx, id: Id) => Promise<unknown>; read: (ctx: Ctx, id: Id) => Promise<unknown> },
@@ -33,7 +33,8 @@ export function recordById<Id extends string>(
 /**
  * Supports `If-Match` (RFC 9110 §13) on a route that changes a record. With the header, the handler runs in a
  * transaction that has locked the record and compared its tag, so that of two concurrent changes only one succeeds:
- * `request.ctx.db` is this transaction. After a deadlock, it begins again. The handler must return its response: the transaction commits before it is sent.
+ * `request.ctx.db` is this transaction. After a deadlock, it begins again. The handler must return its response: the
+ * transaction commits before it is sent.
  */
 export function ifMatch<Inner extends Handler>(
   record: CurrentRecord<NoInfer<RequestOf<Inner>>>,

@@ -1,8 +1,8 @@
 /**
  * Customers write the templates, and a thread cannot interrupt its own work. So templates are parsed and rendered in a
  * separate thread, which is terminated and replaced if a template takes too long or too much memory. The thread runs
- * one task at a time, and workspaces take turns: of a slow group, as much as 100 ms suffice for. A template that takes
- * longer for one recipient delays another workspace by at most its deadline, counted in processor time.
+ * one task at a time, and workspaces take turns: a turn of a slow group ends after 100 ms. A template that takes longer
+ * for one recipient delays another workspace by at most its deadline, counted in processor time.
  */
 import { type InterruptibleThread, startThread } from '../../kernel/concurrency/interruptible-thread.ts'
 import { AppError } from '../../kernel/errors.ts'

@@ -55,7 +55,7 @@ export const work = pgTable(
     kind: text({ enum: workKinds }).notNull(),
     /** When a job was last added to the queue; null: never, or not since it was delayed, requeued or released. */
     publishedAt: timestamptz(),
-    /** It is published from then on, in this order: its creation, or the end of its delay; null: it is parked. */
+    /** Its creation, or the end of its delay. Work is published from then on, in this order. Null: it is parked. */
     dueAt: timestamptz().default(sql`now()`),
     /** The claim: all three are null, or none is. */
     token: uuid(),

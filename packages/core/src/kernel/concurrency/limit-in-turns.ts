@@ -14,8 +14,8 @@ interface Options {
 const maxWaiting = 40
 
 /**
- * Runs at most `concurrency` calls at once; workspaces take turns. A call that waits for longer, or
- * behind 40 of its workspace, fails with `unavailable`.
+ * Runs at most `concurrency` calls at once; workspaces take turns. A call that waits for longer than `maxWaitMs`, or behind
+ * 40 of its workspace, fails with `unavailable`.
  * Callers hold no database connection while they wait.
  */
 export function limitInTurns(
