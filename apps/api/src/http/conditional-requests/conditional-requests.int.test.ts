@@ -1,9 +1,9 @@
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
-import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { isFullRun } from '@rapport/testing/runs.ts'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { fillWorkspace, type Ids } from '../../../test/isolation-cases.ts'
 import {
   type Call,
@@ -187,26 +187,6 @@ test('a PATCH waits for a concurrent change without If-Match, and then returns 4
   await other.commit()
   expectError(await response, 412)
   expect((await request('GET', path)).body).toMatchObject({ firstName: 'Grace' })
-})
-
-test('a template is changed beside an email, and begins again after a deadlock', async () => {
-  const body = { name: 'Reset', subject: 'Hello', text: 'Hello', ground: 'SECURITY' }
-  const { id } = await api.create<{ id: string }>('/templates', workspace.key, body)
-  const path = `/templates/${id}`
-  const tag = await readTag(path)
-  const lock = (mode: string) =>
-    withAccept.query(`select from templates where id = $1 for ${mode}`, [uuidOf(Id('tpl').parse(id))])
-  const withAccept = await api.database.pool.connect()
-  onTestFinished(() => withAccept.release())
-  // As a call that accepts an email, and then waits for what a report holds.
-  await withAccept.query('start transaction')
-  await lock('key share')
-  expectError(await requestIfMatch('PATCH', path, { tag: '"other"', body: { subject: 'Bye' } }), 412)
-  const response = requestIfMatch('PATCH', path, { tag, body: { subject: 'Bye' } })
-  await waitUntilBlocked(api.database.db)
-  await lock('no key update')
-  await withAccept.query('commit')
-  expect((await response).status).toBe(200)
 })
 
 /** The subscription remains as a record of the opt-out, the import as one of the rows that were imported. */
