@@ -1,5 +1,5 @@
 /** Links that visitors follow get parameters from other programs: mail tools, social networks, caches. */
-import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
+import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'

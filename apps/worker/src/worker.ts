@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
+import { stopRenderingThread } from '@rapport/core/campaigns/rendering/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { retentionFrom } from '@rapport/core/runtime/variables/retention-variables.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'

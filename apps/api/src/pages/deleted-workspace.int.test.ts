@@ -1,6 +1,6 @@
 /** Public URLs of a deleted workspace: forms and links in emails. */
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
-import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
+import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import { addSubscribers, createTestCampaign } from '@rapport/testing/fixtures/factories.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'

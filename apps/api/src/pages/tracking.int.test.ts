@@ -1,4 +1,4 @@
-import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
+import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'

@@ -3,7 +3,7 @@ import {
   type CampaignRenderer,
   loadCampaignRenderer,
 } from '@rapport/core/campaigns/campaign-mail.ts'
-import type { TemplateFault } from '@rapport/core/campaigns/templates/template-sources.ts'
+import type { TemplateFault } from '@rapport/core/campaigns/rendering/template-sources.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { findRateProblem } from '@rapport/core/campaigns/find-rate-problem.ts'
 import {

@@ -7,7 +7,7 @@ import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { CampaignStats } from './campaign-stats.schema.ts'
-import { listLinks } from './templates/track-html.ts'
+import { listLinks } from './rendering/track-html.ts'
 
 const maxLinks = 100
 /** Parsing a URL takes a microsecond, and HTML may have 60,000. */

@@ -40,8 +40,8 @@ import {
   requireReviewedContent,
   requireReviewedCount,
 } from './sending-report/reviewed-campaign.ts'
-import { checkTemplates } from './templates/check-templates.ts'
-import { templateFields } from './templates/template-sources.ts'
+import { checkTemplates } from './rendering/check-templates.ts'
+import { templateFields } from './rendering/template-sources.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /** One job sends one batch. A small batch finishes soon; a large batch keeps the number of jobs low. */

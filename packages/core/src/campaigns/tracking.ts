@@ -14,7 +14,7 @@ import { readTrackingChoices } from '../consent/tracking/tracking-consents.ts'
 import type { TrackedAction, TrackingLevel, TrackingLevels } from '../consent/tracking/tracking-level.ts'
 import { countAnonymously, type RecipientKey, recordEngagement } from './engagement.ts'
 import { countLinkClick } from './link-clicks.ts'
-import type { Tracking } from './templates/track-html.ts'
+import type { Tracking } from './rendering/track-html.ts'
 
 /** Creates the input of `trackHtml` for the mail of one recipient. Undefined if the mail tracks nothing. */
 export function createTracking(

@@ -13,8 +13,8 @@ import { loadCampaignRenderer } from './campaign-mail.ts'
 import { updateCampaign } from './campaigns.ts'
 import type { CampaignInput } from './campaigns.schema.ts'
 import { toRecipient } from './recipient.ts'
-import { templateVariables } from './templates/template-variables.ts'
-import { removeEmptyLinks } from './templates/empty-links.ts'
+import { templateVariables } from './rendering/template-variables.ts'
+import { removeEmptyLinks } from './rendering/empty-links.ts'
 import { openWebVersion, renderWebVersion, webVersionUrl } from './web-version.ts'
 
 const database = useTestDatabase()

@@ -9,7 +9,7 @@ import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from
 import { workspaceSuspended } from '../request/suspended-workspace.ts'
 import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { hasMailedSince } from './campaign-stats.ts'
-import { renderPreview } from './templates/rendering.ts'
+import { renderPreview } from './rendering/rendering.ts'
 
 export interface WebVersion {
   subject: string

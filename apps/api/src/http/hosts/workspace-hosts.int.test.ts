@@ -1,5 +1,5 @@
 /** Requests to the host of a workspace, and to all others. */
-import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
+import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import { preferencesUrl, testPreferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import { trackingConfirmationUrl } from '@rapport/core/consent/tracking/tracking-links.ts'

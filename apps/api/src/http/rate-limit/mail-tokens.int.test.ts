@@ -1,6 +1,6 @@
 /** Requests with a valid token of an email count for the address together with the token. */
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
-import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
+import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { confirmationUrl, undoToken, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'

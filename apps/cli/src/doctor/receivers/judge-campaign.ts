@@ -1,4 +1,4 @@
-import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
+import { stopRenderingThread } from '@rapport/core/campaigns/rendering/rendering.ts'
 import { createDnsReader } from '@rapport/core/domains/dns.ts'
 import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 import { readBulkMail } from '@rapport/core/operations/mail/read-bulk-mail.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
-import { checkTemplates } from '../../campaigns/templates/check-templates.ts'
+import { checkTemplates } from '../../campaigns/rendering/check-templates.ts'
 import { emails, templates, templateVersions } from '../../db/schema/index.ts'
 import { checkNewSender } from '../../domains/senders.ts'
 import { conflict, invalidField, notFound } from '../../kernel/errors.ts'

@@ -1,7 +1,7 @@
 /** The variables of a template: what is declared, and whether the values of an email fit. */
 import { z } from 'zod'
 import { grounds, type StoredVariable, variableTypes } from '../../db/schema/index.ts'
-import type { TemplateNames } from '../../campaigns/templates/known-variables.ts'
+import type { TemplateNames } from '../../campaigns/rendering/known-variables.ts'
 import { type Issue, invalidFields, limitIssues } from '../../kernel/errors.ts'
 import { requireSize } from '../../kernel/stored-size.ts'
 import { suggestForEach } from '../../kernel/suggestion.ts'

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { loadCampaignRenderer, previewCampaign } from '../../campaigns/campaign-mail.ts'
 import { readStats } from '../../campaigns/campaign-stats.ts'
-import { createExampleRecipient } from '../../campaigns/templates/example-recipient.ts'
+import { createExampleRecipient } from '../../campaigns/rendering/example-recipient.ts'
 import { campaigns } from '../../db/schema/index.ts'
 import { type ExpectedRecord, recordsOf } from '../../domains/domain-records.ts'
 import { findDomainByName } from '../../domains/domains.ts'

@@ -7,7 +7,7 @@ import {
   type TemplateSources,
   type TemplateValues,
 } from './template-sources.ts'
-import { compileTemplates, joinMail } from './templates.ts'
+import { compileTemplates, joinMail } from './compile-templates.ts'
 
 const findFaults = (sources: PartialTemplateSources) =>
   findTemplateFaults(newId('wsp'), { sources, names: { customFieldKeys: ['plan'] } })

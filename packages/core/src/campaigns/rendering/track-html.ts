@@ -2,7 +2,7 @@
 import { QuoteType, Tokenizer } from 'htmlparser2'
 import { type KeyRing, signPayload } from '../../kernel/crypto.ts'
 import { createLengthLimiter } from './engine/liquid.ts'
-import { insertAtEnd } from './templates.ts'
+import { insertAtEnd } from './compile-templates.ts'
 
 /**
  * How the HTML for one recipient is tracked. A payload has the UUIDs of workspace and campaign, and that of the contact or

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findSharedLinks } from './shared-links.ts'
-import { compileTemplates } from './templates.ts'
+import { compileTemplates } from './compile-templates.ts'
 
 const contact = {
   id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',

@@ -15,7 +15,7 @@ import {
   type TemplateValues,
 } from './template-sources.ts'
 import { removeEmptyLinks } from './empty-links.ts'
-import { compileTemplates, joinMail, type MailInPieces } from './templates.ts'
+import { compileTemplates, joinMail, type MailInPieces } from './compile-templates.ts'
 import { findSharedLinks } from './shared-links.ts'
 import { trackHtml, type Tracking } from './track-html.ts'
 

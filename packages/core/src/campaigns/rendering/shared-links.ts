@@ -1,6 +1,6 @@
 import { joinPieces } from '../../mail/mime.ts'
 import type { CampaignValues, TemplateValues } from './template-sources.ts'
-import type { MailInPieces } from './templates.ts'
+import type { MailInPieces } from './compile-templates.ts'
 import { listLinks } from './track-html.ts'
 
 /** Their lengths differ, so that not even the length of a value is the same with both. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileTemplates, joinMail } from '../templates.ts'
+import { compileTemplates, joinMail } from '../compile-templates.ts'
 
 const values = {
   contact: { firstName: '🦉Zoë👩‍💻', tags: ['🦉', 'vip'] },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CampaignValues } from './template-sources.ts'
-import { compileTemplates, joinMail } from './templates.ts'
+import { compileTemplates, joinMail } from './compile-templates.ts'
 
 const values: CampaignValues = {
   contact: { firstName: 'Ada', email: 'ada@example.com' },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TemplateSources, TemplateValues } from './template-sources.ts'
-import { compileTemplates, joinMail } from './templates.ts'
+import { compileTemplates, joinMail } from './compile-templates.ts'
 
 const values: TemplateValues = {
   contact: { firstName: 'Ada', email: 'ada@example.com' },
