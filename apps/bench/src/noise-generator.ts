@@ -3,18 +3,10 @@ import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCampaign, send } from './campaigns.ts'
 import { toCsv } from './import-file.ts'
+import { makeNoise } from './noise.ts'
 import type { Tenant } from './noisy-tenant.ts'
 
-const stopping = new AbortController()
-
-process.on('message', (message: Tenant | 'stop') => {
-  if (message === 'stop') stopping.abort()
-  else void startNoise(message).then(() => process.send?.('stopped'))
-})
-
-/** Resolves when it was stopped and no request is under way. */
-function startNoise(tenant: Tenant): Promise<unknown> {
-  const isStopped = () => stopping.signal.aborted
+makeNoise((tenant: Tenant, isStopped) => {
   const repeat = async (work: (n: number) => Promise<unknown>, pauseMs = 0) => {
     for (let n = 0; !isStopped(); n += 1) {
       // A quota or a rate limit refuses many of these requests.
@@ -32,7 +24,7 @@ function startNoise(tenant: Tenant): Promise<unknown> {
     repeat(async () => send(tenant, await createCampaign(tenant, tenant.listId)), 2_000),
     repeat((n) => tolerate(tenant, `/contacts?search=${n}`, { email: `noise-${Date.now()}-${n}@example.com` })),
   ])
-}
+})
 
 const paths = [
   '/campaigns?limit=100',

@@ -1,9 +1,7 @@
 /** A workspace that uses everything at once, as much as its quotas allow. */
-import { constants, setPriority } from 'node:os'
 import { createList } from './campaigns.ts'
 import { insertContacts } from './contacts.ts'
 import { call, type Installation, type Server } from './installation.ts'
-import { receiveMessage } from './processes.ts'
 
 /** What the process of the noise needs to know. */
 export interface Tenant {
@@ -46,21 +44,4 @@ export async function createNoisyTenant(
     await post('/campaigns', { name: `Body ${n}`, subject: 'Body', html, listId })
   }
   return { ...tenant, listId }
-}
-
-/**
- * Starts to use everything at once, in a process with the lowest priority: so it takes no processor time from the programs
- * that are measured. `stop` waits until no request is under way.
- */
-export function startNoise({ processes }: Installation, tenant: Tenant): { stop(): Promise<void> } {
-  const child = processes.fork('noise-generator.ts')
-  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW)
-  child.send(tenant)
-  return {
-    async stop() {
-      child.send('stop')
-      await receiveMessage(child)
-      child.disconnect()
-    },
-  }
 }

@@ -5,7 +5,8 @@ import { insertContacts, pickContactIds } from '../contacts.ts'
 import { withInstallation } from '../installation.ts'
 import type { Load } from '../load.ts'
 import { type Bench, formatNumber, measureRounds } from '../measurements.ts'
-import { createNoisyTenant, startNoise } from '../noisy-tenant.ts'
+import { startNoise } from '../noise.ts'
+import { createNoisyTenant } from '../noisy-tenant.ts'
 import { readMemoryMb, waitUntil } from '../processes.ts'
 
 export const busyTenants: Bench = {
@@ -39,7 +40,7 @@ export const busyTenants: Bench = {
         { ...options, rounds: Math.min(options.rounds, 3) },
         {
           async noisy() {
-            const noise = startNoise(installation, noisy)
+            const noise = startNoise(installation, 'noise-generator.ts', noisy)
             await sleep(options.quick ? 200 : 5_000)
             const { p99, rejected } = await generator.run(load, forMs)
             maxRejected = Math.max(maxRejected, rejected)

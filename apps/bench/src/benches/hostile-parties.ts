@@ -5,18 +5,15 @@ import { idOf, newId } from '@rapport/core/kernel/ids.ts'
 import { createRecipientToken, toReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
 import { createWebhook } from '@rapport/core/operations/webhooks/save-webhook.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
-import { providerSecrets } from '@rapport/testing/mail-providers/provider-messages.ts'
-import {
-  composeLargeMessage,
-  sendHostileMails,
-  startSilentNameServer,
-} from '@rapport/testing/network/hostile-parties.ts'
+import { startSilentNameServer } from '@rapport/testing/network/hostile-parties.ts'
 import { startMailSink } from '../campaigns.ts'
 import { insertContacts, pickContactIds } from '../contacts.ts'
 import { type Commits, computeLatenciesMs, type Receiver, writeContact } from '../deliveries.ts'
+import type { Attack } from '../hostile-generator.ts'
 import { call, type Installation, type Server, withInstallation, type Workspace } from '../installation.ts'
 import type { Load } from '../load.ts'
 import { type Bench, type Figure, formatNumber, measureRounds, type Options, quantile } from '../measurements.ts'
+import { startNoise } from '../noise.ts'
 
 interface Setup {
   installation: Installation
@@ -26,8 +23,6 @@ interface Setup {
   quiet: Workspace
   bouncePort: number
 }
-
-type Attack = (isOver: () => boolean) => Promise<unknown>
 
 export const hostileParties: Bench = {
   about: 'p99 of a workspace while others send hostile bounces, large messages and slow checks; baseline: without them',
@@ -88,19 +83,17 @@ interface Comparison {
   attack: Attack
 }
 
-async function compare({ options }: Setup, { name, measure, attack }: Comparison): Promise<Figure> {
+async function compare({ installation, options }: Setup, { name, measure, attack }: Comparison): Promise<Figure> {
   let maxRejected = 0
   async function attacked() {
-    let isOver = false
-    const attacking = attack(() => isOver)
+    const noise = startNoise(installation, 'hostile-generator.ts', attack)
     try {
       await sleep(1_000)
       const { p99, rejected = 0 } = await measure()
       maxRejected = Math.max(maxRejected, rejected)
       return p99
     } finally {
-      isOver = true
-      await attacking
+      await noise.stop()
     }
   }
   const times = await measureRounds(options, { attacked, alone: async () => (await measure()).p99 }, { warmUp: false })
@@ -157,10 +150,10 @@ function sendBounces({ installation, quiet, bouncePort }: Setup): Attack {
     const email = `person${at}@example.com`
     return `${toReturnPath(createRecipientToken(keys, { workspaceId, subject, email }))}@b.example`
   })
-  return (isOver) => sendHostileMails(bouncePort, paths, isOver)
+  return { kind: 'bounces', port: bouncePort, paths }
 }
 
-/** Eight workspaces check a domain four times at once, each with an idempotency key. */
+/** Eight workspaces check a domain four times at once. */
 async function checkDomains({ installation, api }: Setup): Promise<Attack> {
   const domains = await Promise.all(
     Array.from({ length: 8 }, async (_, at) => {
@@ -169,51 +162,12 @@ async function checkDomains({ installation, api }: Setup): Promise<Attack> {
       return { key, id: (await call<{ id: string }>(api, key, ['POST /domains', body])).id }
     }),
   )
-  let count = 0
-  const check = async ({ key, id }: { key: string; id: string }, isOver: () => boolean) => {
-    while (!isOver()) {
-      count += 1
-      await post(api, `/domains/${id}/verify`, {
-        headers: { authorization: `Bearer ${key}`, 'idempotency-key': `check ${count}` },
-      })
-    }
-  }
-  return (isOver) => Promise.all([...domains, ...domains, ...domains, ...domains].map((one) => check(one, isOver)))
+  return { kind: 'checks', url: api.url, domains }
 }
 
-/** A workspace sends messages of 8,000 events about its contacts to its own hook, forty at once. */
+/** A workspace sends messages about its contacts to a hook of its own, forty at once. */
 async function sendMessages({ installation, options, api }: Setup): Promise<Attack> {
   const workspace = await installation.createWorkspace()
   await insertContacts(installation, workspace, 8_000)
-  const hook = { provider: 'sendgrid', secret: providerSecrets.sendgrid }
-  const { id } = await call<{ id: string }>(api, workspace.key, ['POST /mail-hooks', hook])
-  let count = 0
-  const send = async (isOver: () => boolean) => {
-    while (!isOver()) {
-      count += 1
-      await post(api, `/mail-events/sendgrid/${id}`, composeLargeMessage(count, toEmail))
-    }
-  }
-  return (isOver) => Promise.all(Array.from({ length: options.quick ? 4 : 40 }, () => send(isOver)))
-}
-
-/** As `insertContacts` spells them. */
-const toEmail = (at: number) => `person${at + 1}@${['example.com', 'mail.test', 'post.test'][(at + 1) % 3]}`
-
-let posts = 0
-
-/** Sends a request of an attack, from one of many clients, and ignores how it ends. */
-async function post(
-  { url }: Server,
-  path: string,
-  { headers, body }: { headers: Record<string, string>; body?: Buffer<ArrayBuffer> },
-): Promise<void> {
-  posts += 1
-  const client = `13.0.${(posts >> 8) & 255}.${posts & 255}`
-  const response = await fetch(url + path, {
-    method: 'POST',
-    headers: { ...headers, 'x-forwarded-for': client },
-    ...(body && { body }),
-  }).catch(() => undefined)
-  await response?.arrayBuffer()
+  return { kind: 'messages', url: api.url, key: workspace.key, connections: options.quick ? 4 : 40 }
 }
