@@ -49,7 +49,8 @@ export function getSpread(values: readonly number[]): Spread {
 
 /** Compares value and baseline per round, as both were measured under the same conditions. */
 export function getRatio({ values, baseline }: Figure): Spread | undefined {
-  return baseline && getSpread(values.map((value, round) => value / (baseline.values[round] ?? Number.NaN)))
+  const ratios = values.map((value, round) => value / (baseline?.values[round] ?? Number.NaN))
+  return ratios.every(Number.isFinite) ? getSpread(ratios) : undefined
 }
 
 export function isMet(figure: Figure): boolean | undefined {

@@ -26,6 +26,14 @@ export function openQueueLog(side: QueueSide, receiver: { takeReceipts: () => Pr
     const taken = await receiver.takeReceipts()
     if (taken.length > 0) receipts.push(...(await side.identify(taken)))
   }
+  async function waitFor(of: ReadonlyMap<string, bigint>, timeoutMs: number): Promise<void> {
+    const isReceived = async () => {
+      await take()
+      const ids = byId()
+      return [...of.keys()].every((id) => ids.has(id))
+    }
+    await waitUntil(isReceived, { everyMs: 100, timeoutMs })
+  }
   const add = (committed: readonly ([string, bigint] | undefined)[]) => {
     const known = committed.flatMap((one) => (one ? [one] : []))
     for (const [id, at] of known) commits.set(id, at)
@@ -45,14 +53,13 @@ export function openQueueLog(side: QueueSide, receiver: { takeReceipts: () => Pr
       await Promise.all(connections)
     },
     /** Throws after the timeout. */
-    async waitForAll(timeoutMs: number) {
-      const isReceived = async () => {
-        await take()
-        const ids = byId()
-        return [...commits.keys()].every((id) => ids.has(id))
-      }
-      await waitUntil(isReceived, { everyMs: 100, timeoutMs })
-    },
+    waitForAll: (timeoutMs: number) => waitFor(commits, timeoutMs),
+    /** Whether all of the commits are received before the timeout. */
+    areReceived: (of: ReadonlyMap<string, bigint>, timeoutMs: number): Promise<boolean> =>
+      waitFor(of, timeoutMs).then(
+        () => true,
+        () => false,
+      ),
     receiptsPerSecond() {
       const moments = receipts.map(({ at }) => Number(at)).toSorted((one, other) => one - other)
       return (moments.length / ((moments.at(-1) ?? 0) - (moments[0] ?? 0))) * 1e9

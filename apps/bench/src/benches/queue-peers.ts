@@ -46,6 +46,8 @@ interface Outcome {
   lost: number
   repeated: number
   committed: number
+  /** Whether the worker takes work again, without another restart, after PostgreSQL was restarted. */
+  recovers: boolean
 }
 
 function comparePeer(name: PeerName): Bench {
@@ -70,6 +72,8 @@ function toFigures(name: PeerName, ours: Outcome & { interrupted: number }, thei
   })
   const { committed, interrupted } = ours
   const counts = `of ${formatNumber(committed)} and ${formatNumber(theirs.committed)}`
+  const restarted = [...(ours.recovers ? [] : ['Rapport']), ...(theirs.recovers ? [] : [name])]
+  const stalled = restarted.length > 0 ? `; ${restarted.join(' and ')} took no work until its worker was restarted` : ''
   return [
     figure('a backlog of commits, POSTs', 'POSTs/s', (of) => of.backlogPerSecond),
     figure('commit to receipt at 50 a second, p50', 'ms', ({ steady }) => steady.p50),
@@ -78,7 +82,7 @@ function toFigures(name: PeerName, ours: Outcome & { interrupted: number }, thei
     figure('the same while a transaction is idle for a minute, p99', 'ms', ({ idle }) => idle.p99),
     {
       ...figure('not received, after kills of the worker and a restart of PostgreSQL', 'POSTs', ({ lost }) => lost),
-      note: `${counts}; Rapport shows ${interrupted} as INTERRUPTED`,
+      note: `${counts}; Rapport shows ${interrupted} as INTERRUPTED${stalled}`,
     },
     { ...figure('received twice or more, after the same', 'POSTs', ({ repeated }) => repeated), note: counts },
   ]
@@ -177,8 +181,10 @@ async function measureSide(server: Server, { side, receiver, options }: Measured
   await killing
   // Connections and workers come back.
   await sleep(run.recoverMs)
-  // As a supervisor does, if the restart has ended it.
-  const running = last.exitCode === null && last.signalCode === null ? last : await side.startWorker()
+  const recovers = await log.areReceived(await log.commitDuring(1_000), 5_000)
+  // As a supervisor does.
+  if (!recovers) await stopProcess(last)
+  const running = recovers ? last : await side.startWorker()
 
   const idle = await whileIdle(side, () => log.commitDuring(run.idleMs))
   // A queue notices within two minutes that a worker is dead, or not at all.
@@ -186,7 +192,7 @@ async function measureSide(server: Server, { side, receiver, options }: Measured
   await stopProcess(running)
   await log.take()
   const latencies = { steady: log.computeLatencies(steady), idle: log.computeLatencies(idle) }
-  return { backlogPerSecond, ...latencies, ...log.count() }
+  return { backlogPerSecond, recovers, ...latencies, ...log.count() }
 }
 
 /** Kills the worker at random moments, and starts another one each time. Returns the last. */
