@@ -35,7 +35,8 @@ const isEvent = (value: unknown) => typeof value === 'object' && value !== null 
 const signatureHeader = 'x-twilio-email-event-webhook-signature'
 const timestampHeader = 'x-twilio-email-event-webhook-timestamp'
 
-const partSize = 100
+/** Small, so that others wait for milliseconds: with 100, the p99 of their requests was 3 to 4 times as high. */
+const partSize = 25
 
 export const readSendgridMessage: HookReader = ({ headers, body }, { secret, now }) => {
   const { [signatureHeader]: signature = '', [timestampHeader]: timestamp = '' } = headers

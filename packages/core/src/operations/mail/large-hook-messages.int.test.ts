@@ -51,17 +51,17 @@ const countBounces = () => database.db.$count(events, eq(events.type, 'mail.boun
 const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
 const reasonsOf = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)
 
-test('a message of 400 events takes a few statements for each 100', async () => {
+test('a message of 100 events takes a few statements for each 25', async () => {
   const hook = await createMailHook(ctx, input)
-  const few = await count(hook.id, eventsOf(80, bounced))
-  const many = await count(hook.id, eventsOf(400, { ...bounced, sg_message_id: 'other.1' }))
+  const few = await count(hook.id, eventsOf(20, bounced))
+  const many = await count(hook.id, eventsOf(100, { ...bounced, sg_message_id: 'other.1' }))
   expect(few).toBeLessThan(30)
   expect(many).toBeLessThan(4 * few)
-  expect(await listBounces()).toHaveLength(480)
-  expect(await reasonsOf('unknown-399@example.com')).toEqual(['BOUNCED'])
+  expect(await listBounces()).toHaveLength(120)
+  expect(await reasonsOf('unknown-99@example.com')).toEqual(['BOUNCED'])
 })
 
-test('a message about 200 recipients takes a few statements for each 100', async () => {
+test('a message about 275 recipients takes a few statements for each 25', async () => {
   const { id, batches } = await startTestCampaign(ctx, 300)
   for (const uuid of batches) {
     const batch = await claimTestBatch(ctx, uuid, await createTestWorker(database.db))
@@ -75,12 +75,12 @@ test('a message about 200 recipients takes a few statements for each 100', async
   })
   const eventOf = (number: number) => toEvent(number, [bounced, soft, complained, unsubscribed][number % 4] ?? {})
   const from = (first: number, length: number) => Array.from({ length }, (_, at) => eventOf(first + at))
-  const few = await count(hook.id, from(1, 100))
-  const many = await count(hook.id, from(101, 200))
+  const few = await count(hook.id, from(1, 25))
+  const many = await count(hook.id, from(26, 275))
   expect(few).toBeLessThan(60)
-  expect(many).toBeLessThan(2 * few + 10)
+  expect(many).toBeLessThan(11 * few + 10)
   expect(await readStats(ctx, id)).toMatchObject({ bounced: 75, complained: 75, unsubscribed: 75 })
-  expect(await count(hook.id, from(101, 100))).toBeLessThan(20)
+  expect(await count(hook.id, from(101, 25))).toBeLessThan(20)
 })
 
 /** So many that the transactions of a large message have 10 events each. */
@@ -95,7 +95,7 @@ async function addManyLists({ workspaceId }: Ctx): Promise<void> {
 test('with many lists, fewer contacts change in a transaction', async () => {
   await addManyLists(ctx)
   const hook = await createMailHook(ctx, input)
-  const statements = await recordStatements(database, ctx, (on) => receive(hook.id, eventsOf(30, bounced), { on }))
+  const statements = await recordStatements(database, ctx, (on) => receive(hook.id, eventsOf(25, bounced), { on }))
   expect(statements.filter(({ text }) => /^begin/i.test(text))).toHaveLength(3)
 })
 
@@ -138,7 +138,7 @@ test('a HARD bounce updates its contact once', async () => {
 test('events that say nothing and emails of no workspace are dropped', async () => {
   const hook = await createInstallationHook(ctx, input)
   expect(await count(hook.id, eventsOf(1_000, { event: 'delivered' }))).toBeLessThan(5)
-  expect(await count(hook.id, eventsOf(100, bounced))).toBeLessThan(10)
+  expect(await count(hook.id, eventsOf(25, bounced))).toBeLessThan(10)
   expect(await listBounces()).toEqual([])
 })
 
