@@ -103,6 +103,20 @@ test('after returns the oldest events first, page by page, also for one type', a
   expect(getNames(await list({ type: 'contact.deleted' }))).toEqual([])
 })
 
+test('a page without a filter equals one whose filter all events match', async () => {
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await createNamed(name)
+  await createNamed('theirs', await createTestCtx(database.db))
+  const [newest] = (await waitForEvents(5)).data
+  const oldest = (await list({ sort: 'createdAt', limit: '1' })).data[0]
+  const readAll = async (query: Record<string, string>): Promise<unknown[]> => {
+    const { data, nextCursor } = await list({ limit: '2', ...query })
+    return nextCursor === null ? data : [...data, ...(await readAll({ ...query, cursor: nextCursor }))]
+  }
+  for (const query of [{}, { sort: 'createdAt' }, { after: oldest?.id ?? '' }, { after: newest?.id ?? '' }])
+    expect(await readAll(query)).toEqual(await readAll({ ...query, type: 'contact.created' }))
+  expect(await readAll({ after: oldest?.id ?? '' })).toHaveLength(4)
+})
+
 test('after with an unknown event, or with descending order, is invalid', async () => {
   const other = await createTestCtx(database.db)
   await createNamed('theirs', other)

@@ -15,7 +15,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
-import type { EventId } from '../kernel/ids.ts'
+import { type EventId, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { selectMergedIds } from '../contacts/contact-aliases.ts'
 import { isCreatedInRange, isIdInRange } from '../request/time-range.ts'
@@ -23,48 +23,47 @@ import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
 import { eventNotFound, type EventQuery } from './deliveries.schema.ts'
 import { type Timestamp, timestampAt } from '../kernel/validation.ts'
-
-const oldestRunningTransaction = sql`
-  select coalesce(min(running), pg_snapshot_xmax(pg_current_snapshot()))
-  from pg_snapshot_xip(pg_current_snapshot()) as running
-  where not exists (
-    select from pg_locks l join pg_stat_activity a using (pid)
-    where l.locktype = 'transactionid' and l.mode = 'ExclusiveLock' and l.granted
-      and l.transactionid = running::xid and a.datname <> current_database())`
-
-type EventRow = typeof events.$inferSelect
+import { type FeedPosition, type FeedRow, isBeforeRunning, readUnfilteredEvents } from './unfiltered-events.ts'
 
 /** Lists a page of the feed: newest first, or, with `after`, the events after that event, oldest first. */
 export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Event>> {
   const { after, type, contactId } = query
   if (after !== undefined && query.sort === '-createdAt')
     throw invalidField('sort', 'sort: must be createdAt if after is set')
-  const afterCondition = after === undefined ? undefined : await createAfterCondition(ctx, after)
-  const page = await readPage<EventRow>(ctx, {
+  const known = after === undefined ? undefined : await findPosition(ctx, after)
+  const sort = query.sort ?? (known ? 'createdAt' : '-createdAt')
+  const page = await readPage<FeedRow>(ctx, {
     name: `events ${after ?? ''} ${type?.join() ?? ''} ${contactId ?? ''}`,
-    query: { ...query, sort: query.sort ?? (afterCondition ? 'createdAt' : '-createdAt') },
+    query: { ...query, sort },
     key: { column: events.transactionId, type: 'xid8', valueOf: (row) => row.transactionId },
     id: { column: events.id, valueOf: (row) => row.id },
-    read: ({ after: cursor, orderBy, limit }) =>
-      ctx.db
+    read: ({ position = known, after: cursor, orderBy, limit }) => {
+      if (isUnfiltered(query))
+        return readUnfilteredEvents(ctx, { position, isDescending: sort === '-createdAt', limit })
+      return ctx.db
         .select()
         .from(events)
         .where(
           and(
             eq(events.workspaceId, ctx.workspaceId),
-            sql`${events.transactionId} < (${oldestRunningTransaction})`,
-            afterCondition,
-            cursor,
+            isBeforeRunning,
+            cursor ??
+              (known && sql`(${events.transactionId}, ${events.id}) > (${known.key}::xid8, ${known.uuid}::uuid)`),
             type && inArray(events.type, type),
             contactId && sql`${events.contactId} in (${selectMergedIds(ctx, contactId)})`,
             isEventInRange(query),
           ),
         )
         .orderBy(...orderBy)
-        .limit(limit),
+        .limit(limit)
+    },
   })
   return { ...page, data: page.data.map(toEvent) }
 }
+
+/** Whether a query requests all events: that of a client that follows the feed. */
+const isUnfiltered = ({ type, contactId, createdAfter, createdBefore }: EventQuery) =>
+  (type ?? contactId ?? createdAfter ?? createdBefore) === undefined
 
 /** Reads one event. */
 export async function readEvent(ctx: Ctx, id: EventId): Promise<Event> {
@@ -87,13 +86,13 @@ function isEventInRange({ createdAfter, createdBefore }: EventQuery) {
   )
 }
 
-async function createAfterCondition(ctx: Ctx, id: EventId) {
+async function findPosition(ctx: Ctx, id: EventId): Promise<FeedPosition> {
   const row = await findEvent(ctx, id)
   if (!row) throw invalidField('after', eventNotFound)
-  return sql`(${events.transactionId}, ${events.id}) > (${row.transactionId}::xid8, ${events.id.mapToDriverValue(id)}::uuid)`
+  return { key: row.transactionId, uuid: uuidOf(row.id) }
 }
 
-async function findEvent(ctx: Ctx, id: EventId): Promise<EventRow | undefined> {
+async function findEvent(ctx: Ctx, id: EventId): Promise<FeedRow | undefined> {
   const [row] = await ctx.db
     .select()
     .from(events)
@@ -101,6 +100,6 @@ async function findEvent(ctx: Ctx, id: EventId): Promise<EventRow | undefined> {
   return row
 }
 
-function toEvent(row: EventRow): Event {
+function toEvent(row: FeedRow): Event {
   return { id: row.id, type: row.type, timestamp: row.createdAt, data: row.data }
 }
