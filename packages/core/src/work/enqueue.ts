@@ -17,10 +17,7 @@ import { timestampNow } from '../kernel/validation.ts'
 export type WorkScope = Pick<Ctx, 'db' | 'workspaceId'>
 
 /** Enqueues work in the caller's transaction. `id` is the id of the subject, such as a mail or an import. */
-export async function enqueue(ctx: Ctx, kind: WorkKind, id: IdOf<IdPrefix>): Promise<void> {
-  const [row] = await enqueueOne(ctx.db, { ...toEnqueueParams(ctx, kind), id: uuidOf(id) })
-  publishEnqueued(ctx, kind, row?.published)
-}
+export const enqueue = (ctx: Ctx, kind: WorkKind, id: IdOf<IdPrefix>): Promise<void> => enqueueAll(ctx, kind, [id])
 
 /** The parameters of `enqueueMany`. */
 export const enqueueParams = {
@@ -66,14 +63,6 @@ export const publishedUuids = sql`
   (select array_agg(id) from enqueued where published_at is not null) as published`
 export const withPublished = { published: nullable(arrayOf(uuid)) }
 
-const enqueueOne = namedStatement('enqueue work', {
-  params: { ...enqueueParams, id: uuid },
-  columns: withPublished,
-  sql: (param) => sql`
-    with subject (id) as (values (${param.id})), ${enqueueMany(param, 'subject')}
-    select ${publishedUuids}`,
-})
-
 /** Enqueues work for each id of the kind in the caller's transaction. */
 export async function enqueueAll(ctx: Ctx, kind: WorkKind, ids: readonly IdOf<IdPrefix>[]): Promise<void> {
   if (ids.length === 0) return
@@ -81,7 +70,7 @@ export async function enqueueAll(ctx: Ctx, kind: WorkKind, ids: readonly IdOf<Id
   publishEnqueued(ctx, kind, row?.published)
 }
 
-const enqueueIds = namedStatement('enqueue several', {
+const enqueueIds = namedStatement('enqueue work', {
   params: { ...enqueueParams, ids: arrayOf(uuid) },
   columns: withPublished,
   sql: (param) => sql`
