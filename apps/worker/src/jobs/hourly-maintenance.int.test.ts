@@ -1,4 +1,9 @@
-import { createTestContact, createTestForm, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestForm,
+  createTestMember,
+  createTestWebhook,
+} from '@rapport/testing/fixtures/factories.ts'
 import { queueTestImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, readHealth, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
@@ -142,6 +147,27 @@ describe('deletes records that are older than their retention', () => {
     expect(await countRows(table)).toBe(2)
     await maintain({ retention })
     expect(await countRows(table)).toBe(1)
+  })
+
+  test.each([
+    ['idempotency_records', '24 hours', `created_at, key, request_hash, status, body: uuidv7(), 'x', 200, ''`],
+    ['sessions', '0 hours', 'expires_at, user_id, token_hash: user_id, uuidv7()'],
+    ['password_resets', '1 hour', 'expires_at, user_id, id, token_hash: user_id, uuidv7(), uuidv7()'],
+    ['emails', '2 days', `ended_at, id, template_id, template_version, ground: uuidv7(), uuidv7(), 1, 'REQUEST'`],
+    ['visitor_mails', '30 days', `created_at, id, kind, status: uuidv7(), 'CONFIRMATION', 'RELEASED'`],
+    ['soft_bounces', '180 days', 'mailed_at, email_hash: uuidv7()'],
+  ])('%s after %s, and not before', async (table, lifetime, row) => {
+    const [columns, values] = row.split(': ')
+    const workspaceId = table === 'password_resets' ? '' : 'workspace_id,'
+    await database.pool.query(`delete from ${table}`)
+    await database.pool.query(
+      `insert into ${table} (${workspaceId} ${columns})
+       select ${workspaceId} now() - interval '${lifetime}' + since, ${values}
+       from members, unnest('{-1 minute, 1 minute}'::interval[]) since where user_id = $1`,
+      [uuidOf(await createTestMember(ctx))],
+    )
+    await maintain({ retention })
+    expect((await database.pool.query(`select from ${table}`)).rowCount).toBe(1)
   })
 
   test('events and deliveries, with their partition', async () => {

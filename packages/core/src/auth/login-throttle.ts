@@ -1,9 +1,10 @@
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, lt, or, sql } from 'drizzle-orm'
 import { normalizeClientIp } from '../kernel/client-ip.ts'
 import type { BaseCtx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { loginFailures } from '../db/schema/index.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import { hashToken } from '../kernel/crypto.ts'
 import { auditFailedLogin } from './account-audit.ts'
 import { verifyPassword } from './passwords.ts'
@@ -72,11 +73,9 @@ export async function rememberClient(ctx: BaseCtx, email: string): Promise<void>
  * the number.
  */
 export async function purgeLoginFailures(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from login_failures where email_hash in (
-      select email_hash from login_failures
-      where last_failed_at < now() - interval '1 day' and coalesce(known_until < now(), true) limit 1000)`)
-  return result.rowCount ?? 0
+  const { lastFailedAt, knownUntil } = loginFailures
+  const isUnknown = or(isNull(knownUntil), lt(knownUntil, sql`now()`))
+  return purgeRows(db, loginFailures, and(lt(lastFailedAt, sql`now() - interval '1 day'`), isUnknown))
 }
 
 interface Attempt {

@@ -1,8 +1,9 @@
 import { inAccountTransaction } from './account-transaction.ts'
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, lt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
@@ -102,11 +103,7 @@ export async function logOut(ctx: Ctx, token: string): Promise<void> {
 
 /** Deletes expired sessions, at most 1,000, and returns the number. */
 export async function purgeSessions(db: Db): Promise<number> {
-  return inAccountTransaction({ db }, async ({ db }) => {
-    const result = await db.execute(sql`
-      delete from sessions where token_hash in (select token_hash from sessions where expires_at < now() limit 1000)`)
-    return result.rowCount ?? 0
-  })
+  return inAccountTransaction({ db }, ({ db }) => purgeRows(db, sessions, lt(sessions.expiresAt, sql`now()`)))
 }
 
 async function openSession(ctx: Ctx, user: User, workspace: Workspace): Promise<Session> {

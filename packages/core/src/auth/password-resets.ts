@@ -1,8 +1,9 @@
 import { inAccountTransaction } from './account-transaction.ts'
-import { and, asc, eq, gt, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, lt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import { AppError, invalidToken, notFound } from '../kernel/errors.ts'
 import { newId, type UserId, type WorkspaceId } from '../kernel/ids.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
@@ -207,12 +208,8 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
 
 /** Deletes resets that expired over an hour ago, at most 1,000, and returns the number. */
 export async function purgePasswordResets(db: Db): Promise<number> {
-  return inAccountTransaction({ db }, async ({ db }) => {
-    const result = await db.execute(sql`
-      delete from password_resets where id in (
-        select id from password_resets where expires_at < now() - interval '1 hour' limit 1000)`)
-    return result.rowCount ?? 0
-  })
+  const hasExpired = lt(passwordResets.expiresAt, sql`now() - interval '1 hour'`)
+  return inAccountTransaction({ db }, ({ db }) => purgeRows(db, passwordResets, hasExpired))
 }
 
 async function countRecentResets(db: Db, userId: UserId): Promise<number> {

@@ -1,7 +1,8 @@
 /** Deletes what imports leave behind: their files, the keys of their opt-outs, and at last their records. */
-import { and, inArray, or, type SQL, sql } from 'drizzle-orm'
+import { and, inArray, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { imports } from '../db/schema/index.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import type { ImportId } from '../kernel/ids.ts'
 import type { Retention } from '../kernel/retention.ts'
 import { byId } from '../request/by-id.ts'
@@ -39,12 +40,8 @@ export async function purgeImports(db: Db): Promise<number> {
 /** Deletes a batch of the records of imports that ended before their retention. Returns their number. */
 export async function purgeFinishedImports(db: Db, { importsDays }: Retention): Promise<number> {
   if (importsDays === 0) return 0
-  const result = await db.execute(sql`
-    delete from imports where (workspace_id, id) in (
-      select workspace_id, id from ${imports}
-      where ${hasEnded} and completed_at < now() - ${importsDays} * interval '1 day'
-      limit 1000)`)
-  return result.rowCount ?? 0
+  const isOld = lt(imports.completedAt, sql`now() - ${importsDays} * interval '1 day'`)
+  return purgeRows(db, imports, and(hasEnded, isOld))
 }
 
 const deletionOf = (table: SQL, key: SQL, limit: number) => (condition: SQL | undefined) =>

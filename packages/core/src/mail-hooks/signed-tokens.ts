@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { lt, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { mailHookTokens } from '../db/schema/index.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import { hashToken } from '../kernel/crypto.ts'
 import type { MailHookId } from '../kernel/ids.ts'
 
@@ -18,9 +19,5 @@ export async function acceptToken(db: Db, hookId: MailHookId, token: string): Pr
 }
 
 /** Deletes up to 1,000 tokens that are older than any message that is accepted. Returns their number. */
-export async function purgeHookTokens(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from mail_hook_tokens where (hook_id, token_hash) in (
-      select hook_id, token_hash from mail_hook_tokens where created_at < now() - interval '2 days' limit 1000)`)
-  return result.rowCount ?? 0
-}
+export const purgeHookTokens = (db: Db): Promise<number> =>
+  purgeRows(db, mailHookTokens, lt(mailHookTokens.createdAt, sql`now() - interval '2 days'`))

@@ -4,11 +4,12 @@
  * verifications have limits of their own.
  */
 import { createHmac } from 'node:crypto'
-import { and, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { givenIds } from '../db/given-ids.ts'
 import { lockName, lockNames } from '../db/statements/advisory-locks.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import { arrayOf, int, text } from '../db/statements/sql-types.ts'
 import { mailRequests } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
@@ -232,9 +233,5 @@ async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listI
 }
 
 /** Deletes up to 1,000 records that no quota counts any more. Returns their number. */
-export async function purgeMailRequests(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from mail_requests where (workspace_id, id) in (
-      select workspace_id, id from mail_requests where created_at < now() - interval '25 hours' limit 1000)`)
-  return result.rowCount ?? 0
-}
+export const purgeMailRequests = (db: Db): Promise<number> =>
+  purgeRows(db, mailRequests, lt(mailRequests.createdAt, sql`now() - interval '25 hours'`))

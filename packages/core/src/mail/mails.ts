@@ -1,8 +1,9 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, lt, sql } from 'drizzle-orm'
 import type { Bounce } from './bounces/classify-bounce.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import { transaction } from '../db/transaction.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import {
@@ -60,11 +61,8 @@ export function claimMail(ctx: Ctx, claim: Claim): Promise<ClaimedMail | undefin
 
 /** Deletes up to 1,000 mails whose outcome was recorded more than 30 days ago. Returns their number. */
 export async function purgeMails(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from mails where (workspace_id, id) in (
-      select workspace_id, id from mails
-      where created_at < now() - interval '30 days' and ended_at < now() - interval '30 days' limit 1000)`)
-  return result.rowCount ?? 0
+  const past = sql`now() - interval '30 days'`
+  return purgeRows(db, mails, and(lt(mails.createdAt, past), lt(mails.endedAt, past)))
 }
 
 /**

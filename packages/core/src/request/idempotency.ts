@@ -1,8 +1,9 @@
-import { and, eq, gt, sql } from 'drizzle-orm'
+import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import { type Ctx, getActorId, inTransaction } from './context.ts'
 import { inRounds } from './in-rounds.ts'
 import type { Db } from '../db/client.ts'
 import { tryLockName } from '../db/statements/advisory-locks.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import { idempotencyRecords } from '../db/schema/index.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
@@ -60,12 +61,8 @@ export async function isKnownKey(ctx: Ctx, key: string): Promise<boolean> {
 }
 
 /** Deletes up to 1,000 records that are older than 24 hours. Returns the number of deleted records. */
-export async function purgeIdempotencyRecords(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from idempotency_records where (workspace_id, key) in (
-      select workspace_id, key from idempotency_records where created_at < now() - interval '24 hours' limit 1000)`)
-  return result.rowCount ?? 0
-}
+export const purgeIdempotencyRecords = (db: Db): Promise<number> =>
+  purgeRows(db, idempotencyRecords, lt(idempotencyRecords.createdAt, sql`now() - interval '24 hours'`))
 
 /** Locks the key until the transaction ends. A separate statement: the lookup must see the writes of the last owner. */
 async function lockKey(ctx: Ctx, key: string) {

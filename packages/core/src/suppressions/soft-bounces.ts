@@ -3,10 +3,11 @@
  * five of its mails bounced over at least seven days. These are its last five mails, or those of the seven days if there
  * were more.
  */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { softBounces } from '../db/schema/index.ts'
 import { isAnyOf } from '../db/statements/is-any-of.ts'
+import { purgeRows } from '../db/statements/purge-rows.ts'
 import type { Ctx } from '../request/context.ts'
 import { emailKeyOf, hashEmail, hashEmails } from '../consent/hash-email.ts'
 import type { Timestamp } from '../kernel/validation.ts'
@@ -68,13 +69,8 @@ export async function deleteSoftBounces(ctx: Ctx, emailHashes: string[]): Promis
 }
 
 /** Deletes the SOFT bounces of mails older than 180 days, at most 1,000, and returns the number. */
-export async function purgeSoftBounces(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from soft_bounces where (workspace_id, email_hash, mailed_at) in (
-      select workspace_id, email_hash, mailed_at from soft_bounces
-      where mailed_at < now() - interval '180 days' limit 1000)`)
-  return result.rowCount ?? 0
-}
+export const purgeSoftBounces = (db: Db): Promise<number> =>
+  purgeRows(db, softBounces, lt(softBounces.mailedAt, sql`now() - interval '180 days'`))
 
 const isOf = (ctx: Ctx, emailHashes: string[]) =>
   and(eq(softBounces.workspaceId, ctx.workspaceId), isAnyOf(softBounces.emailHash, emailHashes))

@@ -53,7 +53,8 @@ test('every table has an owner', () => {
 })
 
 test('only the owner writes to a table', () => {
-  const writes = /(?:\.(?:insert|update|delete)\(\s*|\b(?:insert into|update|delete from)\s+(?:\$\{)?)(\w+)/gi
+  const writes =
+    /(?:\.(?:insert|update|delete)\(\s*|\bpurgeRows\(db, |\b(?:insert into|update|delete from)\s+(?:\$\{)?)(\w+)/gi
   const found = sourceFiles
     .filter(
       ({ path, isTest }) =>

@@ -3,9 +3,10 @@
  * mail without work, and `release-visitor-mails.ts` releases it. So a request counts nothing and waits for no lock of the
  * workspace, and its response and its time say nothing about the budget.
  */
-import { and, eq, gt, inArray, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNull, lt, ne, not, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type MailData, mails, type requestedMailKinds, visitorMails } from '../../db/schema/index.ts'
+import { purgeRows } from '../../db/statements/purge-rows.ts'
 import { type ContactId, type ListId, type MailId, newId, uuidOf } from '../../kernel/ids.ts'
 import { byId, isOneOf } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -227,9 +228,6 @@ function isAbout(ctx: Ctx, { kind, contactId, listId }: VisitorMailSubject): SQL
 
 /** Deletes up to 1,000 rows that no budget counts any more. Returns their number. */
 export async function purgeVisitorMails(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from visitor_mails where (workspace_id, id) in (
-      select workspace_id, id from visitor_mails
-      where created_at < now() - interval '30 days' and status not in ('WAITING', 'WITHHELD') limit 1000)`)
-  return result.rowCount ?? 0
+  const isOld = lt(visitorMails.createdAt, sql`now() - interval '30 days'`)
+  return purgeRows(db, visitorMails, and(isOld, not(isWaiting)))
 }

@@ -1,10 +1,11 @@
 /** Reports come more than once. Each is known by a fingerprint, so that only the first one counts. */
 import { createHmac } from 'node:crypto'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { mailReports } from '../../db/schema/index.ts'
 import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
+import { purgeRows } from '../../db/statements/purge-rows.ts'
 import { arrayOf } from '../../db/statements/sql-types.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -55,9 +56,5 @@ function computeFingerprints(ctx: Ctx, { report, mail: { address, recipient, ema
 const dayOf = (report: MailReport) => (report.class === 'SOFT' ? null : timestampNow().slice(0, 10))
 
 /** Deletes reports older than 30 days, at most 1,000, and returns the number. */
-export async function purgeMailReports(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from mail_reports where (workspace_id, fingerprint) in (
-      select workspace_id, fingerprint from mail_reports where created_at < now() - interval '30 days' limit 1000)`)
-  return result.rowCount ?? 0
-}
+export const purgeMailReports = (db: Db): Promise<number> =>
+  purgeRows(db, mailReports, lt(mailReports.createdAt, sql`now() - interval '30 days'`))
