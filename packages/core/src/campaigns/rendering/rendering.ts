@@ -5,7 +5,7 @@
  * for one recipient delays another workspace by at most its deadline, counted in processor time.
  */
 import { type InterruptibleThread, startThread } from '../../kernel/concurrency/interruptible-thread.ts'
-import { AppError } from '../../kernel/errors.ts'
+import { limitInTurns } from '../../kernel/concurrency/limit-in-turns.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import type { RenderingDeadlines } from '../../request/context.ts'
 import type {
@@ -24,8 +24,12 @@ import { findExcess, type TemplateFault, templateFields, type TemplateSources } 
 export const defaultDeadlines: RenderingDeadlines = { checkMs: 3_000, minMs: 1_000, charactersPerMs: 500 }
 /** The deadline of a group also grows with the number of recipients. */
 const msPerRecipient = 50
-/** The maximum number of queued tasks per workspace. */
-const maxQueueLength = 20
+/** Each task ends at its deadline, so a caller waits for its turn and not for this timeout. */
+const inTurn = limitInTurns(1, {
+  maxWaiting: 20,
+  maxWaitMs: 600_000,
+  message: 'Too many template renderings are queued',
+})
 
 /** Well above the memory that liquid.ts allows: a thread reaches these limits only with many small allocations. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
@@ -102,11 +106,10 @@ function computeDeadlineMs(
   return Math.ceil(Math.max(minMs, characters / charactersPerMs, recipientCount * msPerRecipient))
 }
 
-/** Terminates the thread once its queues are empty. A later task starts a new thread. */
+/** Terminates the thread once no task waits for it. A later task starts a new thread. */
 export async function stopRenderingThread(): Promise<void> {
-  if (!processing) return terminateThread()
-  await processing
-  return stopRenderingThread()
+  while (queued.size > 0) await Promise.allSettled(queued)
+  await terminateThread()
 }
 
 interface Work {
@@ -116,56 +119,30 @@ interface Work {
   leftMs?: number
 }
 
-interface Job extends Work {
-  resolve: (response: ThreadResponse) => void
-  reject: (error: unknown) => void
-}
-
 interface Thread extends InterruptibleThread<Task, ThreadResponse> {
   /** The template that the thread is processing, as an index of `templateFields`. */
   currentField: Int32Array
 }
 
 let thread: Thread | undefined
-let processing: Promise<void> | undefined
-/** Per workspace. The first job of the first queue runs next; its queue then moves to the end. */
-const queues = new Map<string, Job[]>()
+/** The tasks that wait or run. */
+const queued = new Set<Promise<ThreadResponse>>()
 
 function queueTask(workspaceId: WorkspaceId, work: Work): Promise<ThreadResponse> {
-  return new Promise((resolve, reject) => {
-    const queue = queues.get(workspaceId) ?? []
-    if (queue.length >= maxQueueLength)
-      throw new AppError('unavailable', 'Too many template renderings are queued', { retryAfterSeconds: 1 })
-    queue.push({ ...work, resolve, reject })
-    queues.set(workspaceId, queue)
-    processing ??= processQueues()
-  })
-}
-
-async function processQueues(): Promise<void> {
-  for (let job = takeNextJob(); job; job = takeNextJob()) await runJob(job).then(job.resolve, job.reject)
-  processing = undefined
-}
-
-function takeNextJob(): Job | undefined {
-  const [first] = queues
-  if (!first) return undefined
-  const [workspaceId, queue] = first
-  const job = queue.shift()
-  queues.delete(workspaceId)
-  if (queue.length > 0) queues.set(workspaceId, queue)
-  return job
+  const response = inTurn(workspaceId, () => runTask(work)).finally(() => queued.delete(response))
+  queued.add(response)
+  return response
 }
 
 /** The deadline does not include the time in the queue or the start of the thread. */
-async function runJob(job: Job): Promise<ThreadResponse> {
+async function runTask({ task, deadlineMs, leftMs = deadlineMs }: Work): Promise<ThreadResponse> {
   thread ??= await openThread()
-  const result = await thread.run(job.task, job.leftMs ?? job.deadlineMs)
+  const result = await thread.run(task, leftMs)
   if (result.kind === 'responded') return result.response
   const field = templateFields[thread.currentField[0] ?? 0] ?? 'subject'
   await terminateThread()
   if (result.kind === 'crashed' && result.error.code !== 'ERR_WORKER_OUT_OF_MEMORY') throw result.error
-  const limit = result.kind === 'timed-out' ? `time limit of ${job.deadlineMs} ms` : 'memory limit'
+  const limit = result.kind === 'timed-out' ? `time limit of ${deadlineMs} ms` : 'memory limit'
   return { fault: { field, message: `template ${limit} exceeded`, isSlow: true } }
 }
 

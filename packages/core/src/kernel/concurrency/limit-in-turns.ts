@@ -7,20 +7,19 @@ interface Options {
   /** Whether a slot stays taken after a call for as long as the call took, so that others have half of the processor. */
   rests?: boolean
   maxWaitMs: number
+  /** How many calls of one workspace may wait. Default: 40, as a message of a mail hook has a megabyte in memory. */
+  maxWaiting?: number
   message: string
 }
 
-/** Of a workspace: a message of a mail hook that waits has a megabyte in memory. */
-const maxWaiting = 40
-
 /**
- * Runs at most `concurrency` calls at once; workspaces take turns. A call that waits for longer than `maxWaitMs`, or behind
- * 40 of its workspace, fails with `unavailable`.
+ * Runs at most `concurrency` calls at once; workspaces take turns. A call that waits for longer than `maxWaitMs`, or
+ * behind `maxWaiting` of its workspace, fails with `unavailable`.
  * Callers hold no database connection while they wait.
  */
 export function limitInTurns(
   concurrency: number,
-  { maxPerWorkspace = concurrency, rests = false, maxWaitMs, message }: Options,
+  { maxPerWorkspace = concurrency, rests = false, maxWaitMs, maxWaiting = 40, message }: Options,
 ): <Result>(workspaceId: string, work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result> {
   const slots = createFairSlots<string>(concurrency, () => maxPerWorkspace, maxWaiting)
   return async (workspaceId, work, signal) => {
