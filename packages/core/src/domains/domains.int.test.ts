@@ -1,5 +1,10 @@
 import { createTestCtx, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
-import { addTestDomain, publishRecords } from '@rapport/testing/network/sending-domains.ts'
+import {
+  addTestDomain,
+  createDomain,
+  publishRecords,
+  rotateDomainKey,
+} from '@rapport/testing/network/sending-domains.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSilentNameServer } from '@rapport/testing/network/hostile-parties.ts'
 import { startNameServer } from '@rapport/testing/network/name-server.ts'
@@ -9,7 +14,7 @@ import type { Ctx } from '../request/context.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { privateKeyOf } from './domain-keys.ts'
 import { recordsOf } from './domain-records.ts'
-import { createDomain, deleteDomain, readDomain, readDomainRow, rotateDomainKey } from './domains.ts'
+import { deleteDomain, readDomain, readDomainRow } from './domains.ts'
 import { returnPathOf } from './return-path.ts'
 import { limitChecks, verifyDomain } from './verify-domain.ts'
 

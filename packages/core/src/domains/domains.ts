@@ -16,14 +16,6 @@ import { requireHostOf } from './hosts/host-name.ts'
 import { releaseHosts, requireHost, useHost } from './hosts/take-host.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
-/**
- * Creates a sending domain with its keys. Throws `already_exists` if the workspace has the domain, and `quota_exceeded`
- * if it has the maximum number of domains. Another workspace with the same name makes no difference.
- */
-export async function createDomain(ctx: Ctx, input: DomainInput): Promise<Domain> {
-  return storeDomain(ctx, await prepareDomain(ctx, input))
-}
-
 /** Generates the keys of a new domain. Not within a transaction, because that takes long. */
 export async function prepareDomain(ctx: Ctx, { name, host = null }: DomainInput): Promise<DomainRow> {
   // Keys are expensive: a request that is refused generates none.
@@ -47,7 +39,10 @@ export async function prepareDomain(ctx: Ctx, { name, host = null }: DomainInput
   }
 }
 
-/** Stores a domain that was prepared. */
+/**
+ * Stores a domain that was prepared. Throws `already_exists` if the workspace has the domain, and `quota_exceeded` if it
+ * has the maximum number of domains. Another workspace with the same name makes no difference.
+ */
 export async function storeDomain(ctx: Ctx, domain: DomainRow): Promise<Domain> {
   const { id, name, host } = domain
   await inTransaction(ctx, async (ctx) => {
@@ -159,21 +154,17 @@ export function deleteDomain(ctx: Ctx, id: DomainId): Promise<void> {
   })
 }
 
-/**
- * Signs with the next key from now on. The record of the former key stays in use for seven days. Throws `wrong_state`
- * unless the last check found the record of the next key, and `quota_exceeded` within seven days of a rotation.
- */
-export async function rotateDomainKey(ctx: Ctx, id: DomainId): Promise<Domain> {
-  return useNextKey(ctx, id, await prepareRotation(ctx, id))
-}
-
 /** Generates the key that follows. Not within a transaction, because that takes long. */
 export async function prepareRotation(ctx: Ctx, id: DomainId): Promise<DomainKey> {
   const { keys } = requireRotatable(ctx, await readDomainRow(ctx, id))
   return createFollowingKey(ctx, id, keys)
 }
 
-/** Rotates the keys of a domain, with a following key that was prepared. */
+/**
+ * Signs with the next key from now on; `following` was prepared. The record of the former key stays in use for seven days.
+ * Throws `wrong_state` unless the last check found the record of the next key, and `quota_exceeded` within seven days of a
+ * rotation.
+ */
 export function useNextKey(ctx: Ctx, id: DomainId, following: DomainKey): Promise<Domain> {
   return inTransaction(ctx, async (ctx) => {
     // A concurrent rotation makes it not rotatable: `following` follows the keys that the row has now.

@@ -1,8 +1,10 @@
-/** Sending domains of tests. RSA keys take long to generate, so all domains of a process have the same two. */
+/** Sending domains of tests. RSA keys take long to generate, so all inserted domains of a process have the same two. */
 import { generateKeyPairSync } from 'node:crypto'
 import { type DomainKey, domains } from '@rapport/core/db/schema/index.ts'
 import { toDomainKey } from '@rapport/core/domains/domain-keys.ts'
 import { type DomainRow, recordsOf } from '@rapport/core/domains/domain-records.ts'
+import { prepareDomain, prepareRotation, storeDomain, useNextKey } from '@rapport/core/domains/domains.ts'
+import type { Domain, DomainInput } from '@rapport/core/domains/domains.schema.ts'
 import { recordResults } from '@rapport/core/domains/verify-domain.ts'
 import { newId, type DomainId } from '@rapport/core/kernel/ids.ts'
 import { byId } from '@rapport/core/request/by-id.ts'
@@ -27,6 +29,16 @@ function pairOf(number: number) {
 
 const keyOf = ({ settings }: Ctx, id: DomainId, number: number): DomainKey =>
   toDomainKey(settings.keys, id, { number, ...pairOf(number) })
+
+/** Creates a domain as the API does, with keys of its own. */
+export async function createDomain(ctx: Ctx, input: DomainInput): Promise<Domain> {
+  return storeDomain(ctx, await prepareDomain(ctx, input))
+}
+
+/** Rotates the keys of a domain as the API does. */
+export async function rotateDomainKey(ctx: Ctx, id: DomainId): Promise<Domain> {
+  return useNextKey(ctx, id, await prepareRotation(ctx, id))
+}
 
 /** Inserts a domain, PENDING by default. */
 export async function addTestDomain(ctx: Ctx, name: string, overrides: Partial<DomainRow> = {}): Promise<DomainRow> {
