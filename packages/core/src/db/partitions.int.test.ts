@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
-import { purgeEvents } from '../events/emit.ts'
+import { purgeEvents } from '../events/purge-events.ts'
 import { newId, uuidAt, uuidOf } from '../kernel/ids.ts'
 import { claimTestDrain, drainTestBacklog } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { maintainPartitions, readSecondsAhead } from './partitions.ts'

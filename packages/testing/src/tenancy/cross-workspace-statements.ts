@@ -15,7 +15,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/db/adopt-restored-events.ts adoptRestoredEvents`]: restored,
   [`${core}/db/migrate.ts migrate`]: 'Migrations change the rows of all workspaces.',
   [`${core}/db/partitions.ts hasRow`]: purge,
-  [`${core}/events/emit.ts purgeEvents`]: purge,
+  [`${core}/events/purge-events.ts purgeEvents`]: purge,
   [`${core}/forms/forms.ts findPublicForm`]: publicId,
   [`${core}/forms/purge-submissions.ts purgeForms`]: purge,
   [`${core}/forms/purge-submissions.ts purgeSubmissions`]: purge,
