@@ -164,8 +164,10 @@ export async function requireNotSuppressed(ctx: Ctx, email: string, listId?: Lis
   if (rows.length > 0) throw createSuppressedError(rows)
 }
 
-export interface Statement extends Pick<SuppressionRow, 'listId' | 'reason' | 'source'> {
+export interface GivenSuppression extends Pick<SuppressionRow, 'reason' | 'source'> {
   email: string
+  /** Default: for all lists. */
+  listId?: ListId | null
   /** The date in a file. Default: now. */
   at?: Timestamp | undefined
   /** Undefined or null keeps the former note. */
@@ -175,19 +177,20 @@ export interface Statement extends Pick<SuppressionRow, 'listId' | 'reason' | 's
   undoableForMs?: number
 }
 
-export type StatementChange = 'CREATED' | 'UPDATED' | 'UNCHANGED'
+export type SuppressionChange = 'CREATED' | 'UPDATED' | 'UNCHANGED'
 
-/** Adds a statement, or repeats it. */
-export function say(
+/** Adds a suppression, or repeats it. */
+export function addSuppression(
   ctx: Ctx,
   records: ConsentRecords,
-  { email, at, note, actorId = null, undoableForMs, ...of }: Statement,
-): { row: SuppressionRow; change: StatementChange } {
+  { email, listId = null, at, note, actorId = null, undoableForMs, ...of }: GivenSuppression,
+): { row: SuppressionRow; change: SuppressionChange } {
   const moment = at ?? records.now
   const added: SuppressionRow = {
     workspaceId: ctx.workspaceId,
     id: newId('sup'),
     emailHash: records.hashOf(email),
+    listId,
     ...of,
     actorId,
     note: note ?? null,
@@ -205,7 +208,7 @@ export function say(
   return { row, change: known ? (row === known ? 'UNCHANGED' : 'UPDATED') : 'CREATED' }
 }
 
-export function withdraw(records: ConsentRecords, rows: readonly SuppressionRow[]): void {
+export function removeSuppressions(records: ConsentRecords, rows: readonly SuppressionRow[]): void {
   for (const row of rows) records.rows.delete(keyOf(row))
 }
 

@@ -194,7 +194,7 @@ const link = namedStatement('link suppressions to contacts', {
     where s.workspace_id = ${workspaceId} and s.id = given.id`,
 })
 
-const deleteRows = namedStatement('withdraw suppressions', {
+const deleteRows = namedStatement('remove suppressions', {
   params: { workspaceId: suppressions.workspaceId, ids: arrayOf(suppressions.id) },
   sql: ({ workspaceId, ids }) => sql`
     delete from suppressions where workspace_id = ${workspaceId} and id = any(${ids})`,

@@ -1,7 +1,7 @@
 /** What the links of emails may do against what stands: confirm a subscription, and undo an unsubscribe. */
 import { type ListId, newId } from '../kernel/ids.ts'
 import type { Timestamp } from '../kernel/validation.ts'
-import { type ConsentRecords, listRows, withdraw } from './consent-records.ts'
+import { type ConsentRecords, listRows, removeSuppressions } from './consent-records.ts'
 import type { SubscriptionState } from './derive-status.ts'
 import { canConfirm, combine, isByPerson, keyOf, type SuppressionRow } from './suppression-rows.ts'
 
@@ -23,7 +23,7 @@ export async function returnToList(
   records: ConsentRecords,
   { rows, listOthers }: { rows: readonly SuppressionRow[]; listOthers: () => Promise<readonly ListId[]> },
 ): Promise<void> {
-  withdraw(records, rows)
+  removeSuppressions(records, rows)
   const ofAll = rows.filter((row) => row.listId === null && isByPerson(row))
   if (ofAll.length === 0) return
   for (const other of await listOthers()) {

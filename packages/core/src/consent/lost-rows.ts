@@ -10,7 +10,13 @@ import type { Db } from '../db/client.ts'
 import type { Keys } from '../kernel/crypto.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { type AddressedContact, type ConsentRecords, readRows, say, type SubscriptionKey } from './consent-records.ts'
+import {
+  addSuppression,
+  type AddressedContact,
+  type ConsentRecords,
+  readRows,
+  type SubscriptionKey,
+} from './consent-records.ts'
 import { isOpen, isRowLost, type SubscriptionState } from './derive-status.ts'
 import { hashEmail, type Hashing } from './hash-email.ts'
 import { coversList } from './suppression-rows.ts'
@@ -39,7 +45,7 @@ export function restoreLostRows(
       status === 'COMPLAINED' || status === 'BOUNCED'
         ? ({ listId: null, reason: status, source: 'MAIL_EVENT' } as const)
         : ({ listId, reason: 'OPTED_OUT', source: 'LINK' } as const)
-    const { row } = say(ctx, records, { ...said, email, at: unsubscribedAt ?? undefined })
+    const { row } = addSuppression(ctx, records, { ...said, email, at: unsubscribedAt ?? undefined })
     byHash.set(row.emailHash, [...rows, row])
   }
 }

@@ -6,7 +6,7 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { lockAddresses } from '../consent/address-locks.ts'
-import { lockConsent, say } from '../consent/consent-records.ts'
+import { addSuppression, lockConsent } from '../consent/consent-records.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import { suppressions } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
@@ -61,7 +61,7 @@ test('what was read before its list was cleared is not written again', async () 
     const records = await lockConsent({ ...ctx, db }, { contacts: [], emails: [email], mode: 'exclusive' })
     await deleteList(ctx, list.id)
     await clear()
-    say(ctx, records, { email, listId: list.id, reason: 'OPTED_OUT', source: 'API' })
+    addSuppression(ctx, records, { email, listId: list.id, reason: 'OPTED_OUT', source: 'API' })
     await deriveStatuses({ ...ctx, db }, records)
   })
   expect(await count()).toBe(0)

@@ -1,6 +1,6 @@
 import { audit } from '../audit/audit.ts'
 import { lockEveryAddress } from '../consent/address-locks.ts'
-import { lockConsent, listRows, withdraw } from '../consent/consent-records.ts'
+import { lockConsent, listRows, removeSuppressions } from '../consent/consent-records.ts'
 import { isDatedBy } from '../consent/derive-status.ts'
 import { deleteSuppression, deriveStatuses } from '../consent/derive-statuses.ts'
 import { hashEmailWithAllKeys } from '../consent/hash-email.ts'
@@ -29,7 +29,7 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note }: Suppressi
       const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
       const rows = listRows(records, contact.email).filter((one) => one.reason === reason)
       if (rows.length === 0) throw notFound('Suppression')
-      withdraw(records, rows)
+      removeSuppressions(records, rows)
       await deriveStatuses(ctx, records, {
         widens: (state) =>
           reason === 'BOUNCED' ? state.status === 'BOUNCED' : rows.some((one) => isDatedBy(state, one)),

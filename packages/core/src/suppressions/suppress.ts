@@ -1,16 +1,19 @@
 import { emailKey } from '../contacts/identity/contact-keys.ts'
-import { type ConsentRecords, say, type Statement, type StatementChange } from '../consent/consent-records.ts'
+import {
+  addSuppression,
+  type ConsentRecords,
+  type GivenSuppression,
+  type SuppressionChange,
+} from '../consent/consent-records.ts'
 import { restoreLostRows } from '../consent/lost-rows.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import type { SuppressionRow } from '../consent/suppression-rows.ts'
 import type { Ctx } from '../request/context.ts'
 import { withLockedAddresses } from './with-locked-addresses.ts'
 
-export type NewSuppression = Omit<Statement, 'listId'> & Partial<Pick<Statement, 'listId'>>
-
 export interface StoredSuppression {
   row: SuppressionRow
-  change: StatementChange
+  change: SuppressionChange
 }
 
 interface SuppressOptions {
@@ -25,14 +28,14 @@ interface SuppressOptions {
  */
 export function suppress(
   ctx: Ctx,
-  added: readonly NewSuppression[],
+  added: readonly GivenSuppression[],
   { emitsEvents, complete = () => {} }: SuppressOptions,
 ): Promise<StoredSuppression[]> {
   const emails = [...new Set(added.map(({ email }) => emailKey(email)))]
   const keys = emails.map((email) => ({ email }))
   return withLockedAddresses(ctx, keys, async (ctx, { records }) => {
     restoreLostRows(ctx, records)
-    const stored = added.map((one) => say(ctx, records, { listId: null, ...one }))
+    const stored = added.map((one) => addSuppression(ctx, records, one))
     complete(records, stored)
     await deriveStatuses(ctx, records, { emitsEvents })
     return stored

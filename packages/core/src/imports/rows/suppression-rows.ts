@@ -4,7 +4,7 @@ import type { Reason } from '../../consent/suppression-rows.ts'
 import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
 import type { Timestamp } from '../../kernel/validation.ts'
-import type { NewSuppression } from '../../suppressions/suppress.ts'
+import type { GivenSuppression } from '../../consent/consent-records.ts'
 import { createSuppressionFinder } from '../columns/match-suppression-columns.ts'
 import type { FileRow } from '../file/csv-rows.ts'
 import { readAddresses } from '../words/keys.ts'
@@ -19,7 +19,7 @@ export type SuppressionRow =
       line: number
       /** A cell may have several addresses. */
       emails: string[]
-      suppression: Pick<NewSuppression, 'reason'> & { saidAt?: Timestamp; listId?: ListId }
+      suppression: Pick<GivenSuppression, 'reason'> & { saidAt?: Timestamp; listId?: ListId }
       warnings: RowError[]
     }
   | RowError

@@ -3,7 +3,7 @@ import type { ContactRow } from '../../contacts/contact-record.ts'
 import { createContactIndex } from '../../contacts/identity/contact-index.ts'
 import { emailKey, externalIdsOf } from '../../contacts/identity/contact-keys.ts'
 import { findExternalIdAliases } from '../../contacts/identity/external-id-aliases.ts'
-import { type ConsentRecords, say } from '../../consent/consent-records.ts'
+import { addSuppression, type ConsentRecords } from '../../consent/consent-records.ts'
 import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { ensureSubscription } from '../../consent/operator-proofs.ts'
@@ -113,7 +113,12 @@ interface SaidByFile extends AddressOptOut {
 /** Records what a row says about one address: UNSUBSCRIBED is of the list of the import, if it has one. */
 export function sayOptOut(ctx: Ctx, records: ConsentRecords, { listId, contactId, status, ...said }: SaidByFile): void {
   const isOfList = status === 'UNSUBSCRIBED' && listId !== null
-  say(ctx, records, { ...said, listId: isOfList ? listId : null, reason: reasonOf(status), source: 'IMPORT' })
+  addSuppression(ctx, records, {
+    ...said,
+    listId: isOfList ? listId : null,
+    reason: reasonOf(status),
+    source: 'IMPORT',
+  })
   if (isOfList && contactId) ensureSubscription(ctx, records, { listId, contactId, source: 'import' })
 }
 

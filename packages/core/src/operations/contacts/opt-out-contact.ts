@@ -1,6 +1,6 @@
 /** What a person said to the operator, by telephone or letter: as good as their own word, so that only they revert it. */
 import { audit } from '../../audit/audit.ts'
-import { listRows, lockConsent, say, toKey, withdraw } from '../../consent/consent-records.ts'
+import { addSuppression, listRows, lockConsent, removeSuppressions, toKey } from '../../consent/consent-records.ts'
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { addOptOutProof, removeProofs, undoLifetimeMs } from '../../consent/operator-proofs.ts'
@@ -23,7 +23,7 @@ export function optOutContact(ctx: Ctx, id: ContactId, { listId, note }: OptOutI
     if (!contact) throw notFound('Contact')
     if (listId && !(await lockList(ctx, listId))) throw invalidField('listId', 'List not found')
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
-    const { row } = say(ctx, records, {
+    const { row } = addSuppression(ctx, records, {
       email: contact.email,
       listId: listId ?? null,
       reason: 'OPTED_OUT',
@@ -60,7 +60,7 @@ export function undoOptOut(ctx: Ctx, id: ContactId, { listId }: OptOutQuery): Pr
     }
     const isUndoable = row.undoableUntil !== null && row.undoableUntil > records.now
     if (others.length > 0 || row.source !== 'API' || !isUndoable) throw onlyThePerson()
-    withdraw(records, [row])
+    removeSuppressions(records, [row])
     removeProofs(records, id, row)
     await deriveStatuses(ctx, records, { widens: (state) => isDatedBy(state, row) })
     await audit(ctx, 'contact.opt_out_undone', { subjectId: id, listId })

@@ -2,7 +2,14 @@ import { recordEngagement } from '../../campaigns/engagement.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
-import { listRows, lockConsent, say, setSubscription, toKey, withdraw } from '../../consent/consent-records.ts'
+import {
+  addSuppression,
+  listRows,
+  lockConsent,
+  removeSuppressions,
+  setSubscription,
+  toKey,
+} from '../../consent/consent-records.ts'
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
@@ -69,7 +76,8 @@ export async function leaveByLink(
   const canUndo = emails.length === 1
   const said = { listId: listId ?? null, reason: 'OPTED_OUT', source: 'LINK' } as const
   const [first] = emails.map(
-    (one) => say(ctx, records, { ...said, email: one, ...(canUndo && { undoableForMs: undoLifetimeMs }) }).row,
+    (one) =>
+      addSuppression(ctx, records, { ...said, email: one, ...(canUndo && { undoableForMs: undoLifetimeMs }) }).row,
   )
   if (contact && listId) ensureSubscription(ctx, records, { listId, contactId: contact.id, source: 'link' })
   await deriveStatuses(ctx, records)
@@ -96,7 +104,7 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
     const state = records.subscriptions.get(toKey({ listId, contactId: contact.id }))
     if (undone === 'NOTHING_STANDS' && state?.status === 'CONFIRMED') return
     if (typeof undone === 'string' || state?.ownStatus !== 'CONFIRMED' || !isDatedBy(state, undone)) throw invalidLink()
-    withdraw(records, [undone])
+    removeSuppressions(records, [undone])
     const proof = givenConsent(ctx, contact.email, { method: 'UNDO_UNSUBSCRIBE' })
     setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
     await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })

@@ -1,7 +1,7 @@
 /** Bounces and spam complaints that mail providers report. */
 import { recordEngagements } from '../../campaigns/engagement.ts'
 import { recordBounces } from '../../campaigns/recipient-reports.ts'
-import { readRows } from '../../consent/consent-records.ts'
+import { type GivenSuppression, readRows } from '../../consent/consent-records.ts'
 import { hashEmail } from '../../consent/hash-email.ts'
 import type { CurrentContact } from '../../contacts/contact-aliases.ts'
 import { lockContactsByKeys } from '../../contacts/find-contact.ts'
@@ -52,7 +52,7 @@ export async function recordReports(ctx: Ctx, reported: readonly Reported[]): Pr
   const addressed = ofPeople.map((one) => ({ ...one, contact: findContact(one.mail) }))
   const undeliverable = await countSoftBounces(ctx, addressed)
   const bounced = undeliverable.map((email) => ({ email, reason: 'BOUNCED' }) as const)
-  const said = [...saying.flatMap(toStatements), ...bounced]
+  const said = [...saying.flatMap(toSuppressions), ...bounced]
   await suppressAddresses(ctx, said)
   const suppressed = new Set(said.map(({ email }) => emailKey(email)))
   // One that is suppressed is updated already: each update of a contact writes all of its indexes.
@@ -99,20 +99,17 @@ function toEventData({ report, mail: { address, recipient, emailId }, contact }:
   }
 }
 
-interface Statement {
-  email: string
-  reason: 'BOUNCED' | 'COMPLAINED' | 'OPTED_OUT'
-}
+type ReportedSuppression = Pick<GivenSuppression, 'email' | 'reason'>
 
 /** Why a report suppresses the address. Undefined if it does not. */
-function reasonOf({ type, class: kind }: MailReport): Statement['reason'] | undefined {
+function reasonOf({ type, class: kind }: MailReport): ReportedSuppression['reason'] | undefined {
   if (type === 'COMPLAINT') return 'COMPLAINED'
   if (type === 'OPT_OUT') return 'OPTED_OUT'
   return kind === 'HARD' ? 'BOUNCED' : undefined
 }
 
 /** What a report says about addresses: what the person said holds for the present address too. */
-function toStatements({ report, mail: { address, contact } }: Reported): Statement[] {
+function toSuppressions({ report, mail: { address, contact } }: Reported): ReportedSuppression[] {
   const reason = reasonOf(report)
   const emails = [address, reason === 'BOUNCED' ? null : contact?.email].filter((email) => typeof email === 'string')
   return reason ? emails.map((email) => ({ email, reason })) : []
@@ -162,7 +159,7 @@ async function lockContactsOf(
   return ({ address, contact }) => (address === null ? undefined : byEmail.get(emailKey(address))) ?? contact
 }
 
-async function suppressAddresses(ctx: Ctx, said: readonly Statement[]): Promise<void> {
+async function suppressAddresses(ctx: Ctx, said: readonly ReportedSuppression[]): Promise<void> {
   const distinct = new Map(said.map((one) => [`${one.reason} ${emailKey(one.email)}`, one]))
   const added = [...distinct.values()].map((one) => ({ ...one, source: 'MAIL_EVENT' }) as const)
   if (added.length > 0) await suppress(ctx, added, { emitsEvents: true })
