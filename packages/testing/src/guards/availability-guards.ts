@@ -140,7 +140,7 @@ export const availabilityGuards: readonly TestedGuard[] = [
   {
     promise: 'availability',
     name: 'each sign-up counts all mails that are withheld',
-    file: `${core}/mail/budget/tell-about-withheld-mails.ts`,
+    file: `${core}/mail/budget/withheld-confirmations.ts`,
     search: ".filter((listId) => (told.get(listId) ?? '') <= hourBefore)",
     replacement: '.filter((listId) => told.get(listId) !== now)',
     tests: [`${core}/mail/budget/withheld-floods.int.test.ts`],

@@ -16,7 +16,7 @@ import { type Ctx, inTransaction } from '../../request/context.ts'
 import { enqueueAll } from '../../work/enqueue.ts'
 import { publishRelease } from '../../work/publisher.ts'
 import { getDayBefore, type MailBudget, mailBudgets, readBudget } from './budgets.ts'
-import { tellAboutWithheldMails, type WithheldMail } from './tell-about-withheld-mails.ts'
+import { emitWithheldConfirmations, type WithheldMail } from './withheld-confirmations.ts'
 import { endVisitorMails, isWaiting } from './visitor-mails.ts'
 import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
 
@@ -55,7 +55,7 @@ export function releaseVisitorMails(ctx: Ctx, { now = timestampNow() } = {}): Pr
       else if (released === left) withheld = [...withheld, ...(await withhold(ctx, budget))]
     }
     total.withheld = withheld.length
-    await tellAboutWithheldMails(ctx, { withheld, now })
+    await emitWithheldConfirmations(ctx, { withheld, now })
     return total
   })
 }

@@ -7,7 +7,7 @@ import { toMailName } from '../mail-names.ts'
 import type { Mail } from '../mails.ts'
 import type { OutgoingMail } from '../outgoing-mail.ts'
 import { renderServiceMail } from '../service-mail.ts'
-import { listWithheld, type WithheldOfList } from './tell-about-withheld-mails.ts'
+import { listWithheld, type WithheldOfList } from './withheld-confirmations.ts'
 
 /** Renders the email to the owners. Returns undefined if nothing is withheld any more. */
 export async function renderWithheldMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

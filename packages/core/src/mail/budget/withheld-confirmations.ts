@@ -1,10 +1,11 @@
-/** What a workspace learns of confirmations that its budget withholds: an event for each list, and an email a day. */
+/** Confirmations that the budget of a workspace withholds cause an event for each list, and an email a day. */
 import { and, asc, count, eq, exists, gt, inArray, isNull, max, min, ne, or, type SQL } from 'drizzle-orm'
-import { members, subscriptions, users, visitorMails } from '../../db/schema/index.ts'
+import { subscriptions, visitorMails } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
+import { readEmailsOf } from '../email-admins.ts'
 import { takeDailyNotice } from '../mail-quotas.ts'
 import { enqueueMail } from '../mails.ts'
 import { getDayBefore } from './budgets.ts'
@@ -16,10 +17,10 @@ const hourMs = 60 * 60 * 1000
 export type WithheldMail = Pick<typeof visitorMails.$inferSelect, 'kind' | 'listId'>
 
 /**
- * Runs in the transaction of a release, so that one at a time tells. Counts only lists that are due, as a flood makes
+ * Runs in the transaction of a release, so that one at a time emits. Counts only lists that are due, as a flood makes
  * that slow: those of which a mail is withheld now, or that were told for the last time over an hour ago.
  */
-export async function tellAboutWithheldMails(
+export async function emitWithheldConfirmations(
   ctx: Ctx,
   { withheld, now }: { withheld: readonly WithheldMail[]; now: Timestamp },
 ): Promise<void> {
@@ -124,12 +125,8 @@ async function markTold(ctx: Ctx, listId: ListId | null, now: Timestamp): Promis
 
 async function emailOwners(ctx: Ctx): Promise<void> {
   const kind = 'CONFIRMATIONS_WITHHELD'
-  const owners = await ctx.db
-    .select({ email: users.email })
-    .from(members)
-    .innerJoin(users, eq(users.id, members.userId))
-    .where(and(eq(members.workspaceId, ctx.workspaceId), eq(members.role, 'OWNER')))
+  const owners = await readEmailsOf(ctx, ['OWNER'])
   const [first] = owners
-  if (!first || !(await takeDailyNotice(ctx, kind, first.email))) return
-  for (const { email } of owners) await enqueueMail(ctx, { kind, to: email, data: {} })
+  if (!first || !(await takeDailyNotice(ctx, kind, first))) return
+  for (const to of owners) await enqueueMail(ctx, { kind, to, data: {} })
 }
