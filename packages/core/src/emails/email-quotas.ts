@@ -12,8 +12,6 @@ import { createQuotaCache } from '../quotas/quota-cache.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 
-export { countEmailsOfDay }
-
 /** Counts the emails that are not sent yet. */
 export function countPendingEmails(ctx: Ctx): Promise<number> {
   return ctx.db.$count(emails, and(eq(emails.workspaceId, ctx.workspaceId), eq(emails.status, 'PENDING')))

@@ -54,21 +54,18 @@ export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: strin
   await recordRequest(ctx, { kind, to })
 }
 
-/** Counts the mails that the quota of single mails counts now. */
-export function countSingleMails(ctx: Ctx): Promise<number> {
-  const { workspaceId, createdAt } = mailRequests
-  const isOfDay = gt(createdAt, sql`now() - ${day}::interval`)
-  return ctx.db.$count(mailRequests, and(eq(workspaceId, ctx.workspaceId), isSingleMail, isOfDay))
-}
-
 const isEmail = eq(mailRequests.kind, 'EMAIL')
 
-/** Counts the emails from templates that were accepted in the last day. */
-export function countEmailsOfDay(ctx: Ctx): Promise<number> {
+function countOfDay(ctx: Ctx, condition: SQL): Promise<number> {
   const { workspaceId, createdAt } = mailRequests
   const isOfDay = gt(createdAt, sql`now() - ${day}::interval`)
-  return ctx.db.$count(mailRequests, and(eq(workspaceId, ctx.workspaceId), isEmail, isOfDay))
+  return ctx.db.$count(mailRequests, and(eq(workspaceId, ctx.workspaceId), condition, isOfDay))
 }
+
+/** Counts the mails that the quota of single mails counts now. */
+export const countSingleMails = (ctx: Ctx) => countOfDay(ctx, isSingleMail)
+/** Counts the emails from templates that were accepted in the last day. */
+export const countEmailsOfDay = (ctx: Ctx) => countOfDay(ctx, isEmail)
 
 /** Returns the seconds until the workspace has accepted fewer than `limit` emails from templates within a day. */
 export const readEmailWait = (ctx: Ctx, limit: number): Promise<number> =>
