@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { AppError, notFound } from '../kernel/errors.ts'
+import { notFound } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.ts'
@@ -28,7 +28,7 @@ import { createListDeletedError, findReferencedContact, readCampaignSummary } fr
 import { senderOf } from './sending-report/reviewed-campaign.ts'
 import { createExampleRecipient } from './rendering/example-recipient.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
-import { renderPreview, renderMails } from './rendering/rendering.ts'
+import { createRenderingError, renderPreview, renderMails } from './rendering/rendering.ts'
 import type { TemplateFault } from './rendering/template-sources.ts'
 import { noTracking, type TrackingLevels } from '../consent/tracking/tracking-level.ts'
 import { createTracking } from './tracking.ts'
@@ -197,7 +197,7 @@ export async function checkRenderedSubject(ctx: Ctx, id: CampaignId): Promise<vo
   const { templateInput } = prepareMail(await createExampleRecipient(ctx))
   const onlySubject = { subject: sources.subject, html: null, text: null }
   const rendered = await renderFor(ctx, { sources: onlySubject, recipient: templateInput })
-  if ('fault' in rendered && rendered.fault.isEmpty) throw createRenderingError('wrong_state', rendered.fault)
+  if ('fault' in rendered && rendered.fault.isEmpty) throw createRenderingError(rendered.fault, 'wrong_state')
 }
 
 const renderFor = ({ workspaceId, settings }: Ctx, input: Parameters<typeof renderPreview>[1]) =>
@@ -211,11 +211,6 @@ async function renderPreviewMail(
   const { sources, prepareMail } = await loadCampaign(ctx, id, 'preview')
   const { templateInput, createHeader } = prepareMail(await findRecipient())
   const rendered = await renderFor(ctx, { sources, recipient: templateInput })
-  if ('fault' in rendered) throw createRenderingError('validation_error', rendered.fault)
+  if ('fault' in rendered) throw createRenderingError(rendered.fault)
   return { ...rendered, ...createHeader(rendered.subject) }
-}
-
-function createRenderingError(code: 'validation_error' | 'wrong_state', { field, message }: TemplateFault): AppError {
-  const issue = `The template cannot be rendered: ${message}`
-  return new AppError(code, issue, { issues: [{ path: field, message: issue }] })
 }

@@ -1,9 +1,8 @@
 import { findReferencedContact } from '../campaigns/campaigns.ts'
 import { type Recipient, toRecipient } from '../campaigns/recipient.ts'
 import { createExampleRecipient } from '../campaigns/rendering/example-recipient.ts'
-import { renderMails, renderPreview } from '../campaigns/rendering/rendering.ts'
-import type { EmailValues, Ground, TemplateFault } from '../campaigns/rendering/template-sources.ts'
-import { AppError } from '../kernel/errors.ts'
+import { createRenderingError, renderMails, renderPreview } from '../campaigns/rendering/rendering.ts'
+import type { EmailValues, Ground } from '../campaigns/rendering/template-sources.ts'
 import type { EmailId, TemplateId } from '../kernel/ids.ts'
 import { unseal } from '../kernel/crypto.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
@@ -139,9 +138,4 @@ export async function previewTemplate(
   )
   if ('fault' in rendered) throw createRenderingError(rendered.fault)
   return { subject: rendered.subject, html: rendered.html ?? null, text: rendered.text }
-}
-
-function createRenderingError({ field, message }: TemplateFault): AppError {
-  const issue = `The template cannot be rendered: ${message}`
-  return new AppError('validation_error', issue, { issues: [{ path: field, message: issue }] })
 }

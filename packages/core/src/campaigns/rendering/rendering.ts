@@ -6,6 +6,7 @@
  */
 import { type InterruptibleThread, startThread } from '../../kernel/concurrency/interruptible-thread.ts'
 import { limitInTurns } from '../../kernel/concurrency/limit-in-turns.ts'
+import { AppError } from '../../kernel/errors.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import type { RenderingDeadlines } from '../../request/context.ts'
 import type {
@@ -95,6 +96,14 @@ export async function renderPreview(
   if (fault) return { fault }
   if (!mail) throw new Error('The rendering thread returned no mail')
   return mail
+}
+
+export function createRenderingError(
+  { field, message }: TemplateFault,
+  code: 'validation_error' | 'wrong_state' = 'validation_error',
+): AppError {
+  const issue = `The template cannot be rendered: ${message}`
+  return new AppError(code, issue, { issues: [{ path: field, message: issue }] })
 }
 
 function computeDeadlineMs(
