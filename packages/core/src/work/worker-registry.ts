@@ -28,8 +28,8 @@ export interface WorkerState {
 }
 
 /** Registered workers, oldest first. */
-export async function listWorkers(db: Db): Promise<WorkerState[]> {
-  const rows = await db
+export function listWorkers(db: Db): Promise<WorkerState[]> {
+  return db
     .select({
       id: workers.id,
       host: workers.host,
@@ -42,7 +42,6 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
     })
     .from(workers)
     .orderBy(workers.startedAt, workers.id)
-  return rows.map((row) => ({ ...row, startedAt: row.startedAt }))
 }
 
 /** Removes a worker that shuts down. Its remaining claims are recovered like those of a crashed worker. */
