@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { contactExample } from '../contacts/contacts.schema.ts'
-import { Id, RecordId } from '../kernel/ids.ts'
-import { Timestamp } from '../kernel/validation.ts'
+import { Activity } from '../events/activity.ts'
+import { Id } from '../kernel/ids.ts'
 
 /** The example event, without `type` and `data`. */
 export const exampleEvent = {
@@ -10,16 +10,9 @@ export const exampleEvent = {
 }
 
 /** An event, as the API returns it and as webhooks receive it. The schema of `data` depends on `type`. */
-export const Event = z
-  .object({
-    id: RecordId('evt'),
-    type: z.string().describe('The event type, such as `contact.created`.'),
-    timestamp: Timestamp.describe('When the event was emitted.'),
-    data: z.unknown().describe('The record at that time. `GET /event-types` has the schema for each type.'),
-  })
-  .meta({
-    id: 'Event',
-    description: 'A change of a record. `data` is the record as the API returned it at that time.',
-    examples: [{ ...exampleEvent, type: 'contact.created', data: contactExample }],
-  })
+export const Event = z.object(Activity.shape).meta({
+  id: 'Event',
+  description: 'A change of a record. `data` is the record as the API returned it at that time.',
+  examples: [{ ...exampleEvent, type: 'contact.created', data: contactExample }],
+})
 export type Event = z.output<typeof Event>
