@@ -14,7 +14,7 @@ const application = /^(packages\/core|apps\/(api|worker|cli|local))\/src\//
 const testCode = /\.test\.ts$|\/testing\.ts$/
 /** Files that send the statements of their callers, and this one. */
 const plumbing =
-  /^packages\/core\/src\/(db\/(client|transaction|prepared-query|statements\/.*|snapshot|json-rows)|db\/pool\/.*|kernel\/.*)\.ts$|\/record-statements-patch\.ts$/
+  /^packages\/core\/src\/(db\/(client|transaction|prepared-query|statements\/.*|snapshot|json-rows)|kernel\/.*)\.ts$|\/record-statements-patch\.ts$/
 
 /** Texts that were seen in this Vitest worker. */
 const seen = new Set<string>()

@@ -17,7 +17,7 @@ export interface ProviderReport {
   class: BounceClass | null
   /** Null for all but a bounce, or if unknown. */
   code: string | null
-  /** The explanation of the server or the provider. `recordReport` cleans it. */
+  /** The explanation of the server or the provider. `recordReports` cleans it. */
   detail: string
 }
 
