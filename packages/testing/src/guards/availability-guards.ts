@@ -69,7 +69,7 @@ export const availabilityGuards: readonly TestedGuard[] = [
     promise: 'availability',
     name: 'each event of a message takes a transaction',
     file: `${core}/mail/providers/sendgrid.ts`,
-    search: 'const partSize = 100',
+    search: 'const partSize = 25',
     replacement: 'const partSize = 1',
     tests: byHook,
   },
