@@ -92,6 +92,17 @@ test('a folder of Mailchimp is imported once and verified; opt-outs here stay', 
   expect(await importsOf()).toHaveLength(4)
 })
 
+test('a file of opt-outs remains one with --status CONFIRMED', async () => {
+  const folder = writeExport({
+    'contacts.csv': ['EMAIL,FIRSTNAME', 'ada@example.com,Ada'],
+    'unsubscribed.csv': ['EMAIL,FIRSTNAME', 'zoe@example.com,Zoë'],
+  })
+  const { code, stdout } = await run('--from', 'brevo', '--list', list, '--status', 'CONFIRMED', '--verify', folder)
+  expect(stdout).toContain('On the list: 0 PENDING, 1 CONFIRMED, 1 UNSUBSCRIBED, 0 BOUNCED, 0 COMPLAINED\n')
+  expect(await statuses()).toEqual({ 'ada@example.com': 'SUBSCRIBED', 'zoe@example.com': 'UNSUBSCRIBED' })
+  expect(code).toBe(0)
+})
+
 test('a command that was killed continues with the same import', async () => {
   const rows = Array.from({ length: 300 }, (_, n) => `person${n}@example.com,Person ${n},enabled`)
   const folder = writeExport({ 'subscribers.csv': ['email,name,status', ...rows] })

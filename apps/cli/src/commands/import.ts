@@ -40,7 +40,7 @@ const options = z.strictObject({
   status: status.meta(
     option(
       '<status>',
-      'Of all rows, in addition to that of each: CONFIRMED, PENDING, NONE, UNSUBSCRIBED, OPTED_OUT, MANUAL, BOUNCED or COMPLAINED',
+      'Of all rows, in addition to that of each and of the file name: CONFIRMED, PENDING, NONE, UNSUBSCRIBED, OPTED_OUT, MANUAL, BOUNCED or COMPLAINED',
     ),
   ),
   columns: z

@@ -14,7 +14,8 @@ function writeFolder(...names: string[]): string {
   for (const name of names) writeFileSync(join(path, name), '')
   return path
 }
-const find = (path: string, source: 'mailchimp' | 'listmonk' = 'mailchimp', status?: 'NONE') =>
+type Given = Parameters<typeof findExportFiles>[0]
+const find = (path: string, source: Given['source'] = 'mailchimp', status?: Given['status']) =>
   findExportFiles({ source, path, status })
 
 test('files of opt-outs come first, with the status that their names say', async () => {
@@ -34,6 +35,24 @@ test('a file of Mailchimp whose name says nothing needs a status', async () => {
   await expect(find(path)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('members.csv') })
   expect((await find(join(path, 'members.csv'), 'mailchimp', 'NONE'))[0]).toMatchObject({ status: 'NONE' })
   expect((await find(join(path, 'members.csv'), 'listmonk'))[0]).toMatchObject({ status: undefined })
+})
+
+test('the stricter of --status and the name counts, also for the order of the files', async () => {
+  const read = async (status: Given['status'], ...names: string[]) =>
+    (await find(writeFolder(...names), 'brevo', status)).map((file) => [file.name, file.status])
+  expect(await read('CONFIRMED', 'contacts.csv', 'unsubscribed.csv')).toEqual([
+    ['unsubscribed.csv', 'UNSUBSCRIBED'],
+    ['contacts.csv', 'CONFIRMED'],
+  ])
+  // A block can be lifted, and an opt-out of one list leaves the others.
+  expect(await read('MANUAL', 'confirmed.csv', 'unsubscribed.csv', 'blocklisted.csv')).toEqual([
+    ['blocklisted.csv', 'OPTED_OUT'],
+    ['confirmed.csv', 'MANUAL'],
+    ['unsubscribed.csv', 'MANUAL'],
+  ])
+  expect(await find(join(writeFolder('unsubscribed.csv'), 'unsubscribed.csv'), 'brevo', 'CONFIRMED')).toMatchObject([
+    { status: 'UNSUBSCRIBED' },
+  ])
 })
 
 test('a folder without files, and a missing one, are errors of the command line', async () => {

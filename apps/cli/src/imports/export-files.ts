@@ -13,10 +13,7 @@ export interface ExportFile {
   status: FileStatus | undefined
 }
 
-/**
- * Files of opt-outs come first, so that no person in them is confirmed in between. Their words count anywhere in a name,
- * the others only at its start.
- */
+/** The words of opt-outs count anywhere in a name, the others only at its start. */
 const statusByName: readonly (readonly [RegExp, FileStatus])[] = [
   [/(^|[^a-z])(blocklist|blacklist)/, 'OPTED_OUT'],
   [/(^|[^a-z])complain/, 'COMPLAINED'],
@@ -26,14 +23,29 @@ const statusByName: readonly (readonly [RegExp, FileStatus])[] = [
   [/^(unconfirmed|pending)/, 'PENDING'],
   [/^(subscribed|confirmed)/, 'CONFIRMED'],
 ]
-const order = statusByName.map(([, status]) => status)
-const rankOf = ({ status }: ExportFile) => (status ? order.indexOf(status) : order.length)
+
+/**
+ * What only the person can revert comes first, then what holds for every list. The files are imported in this order, so
+ * that no person in a file of opt-outs is confirmed in between.
+ */
+const strictest: readonly (FileStatus | undefined)[] = [
+  'COMPLAINED',
+  'OPTED_OUT',
+  'MANUAL',
+  'BOUNCED',
+  'UNSUBSCRIBED',
+  'NONE',
+  'PENDING',
+  'CONFIRMED',
+  undefined,
+]
+const rankOf = ({ status }: ExportFile) => strictest.indexOf(status)
 
 interface Given {
   source: SourceName
   /** A file, or a folder with the files. */
   path: string
-  /** Instead of that of the name. */
+  /** In addition to that of a name: the stricter one counts. */
   status: FileStatus | undefined
 }
 
@@ -42,7 +54,11 @@ export async function findExportFiles({ source, path, status }: Given): Promise<
   const paths = await listFiles(path)
   if (paths.length === 0)
     throw usageError(`<file>: ${path} contains no CSV file. If the export is a ZIP file, extract it`)
-  const files = paths.map((one) => ({ path: one, name: basename(one), status: status ?? statusOfName(basename(one)) }))
+  const files = paths.map((one) => {
+    const name = basename(one)
+    const statuses = [status, statusOfName(name)]
+    return { path: one, name, status: strictest.find((strict) => statuses.includes(strict)) }
+  })
   const unclear = files.find((file) => source === 'mailchimp' && file.status === undefined)
   if (unclear)
     throw usageError(
