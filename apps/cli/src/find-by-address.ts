@@ -1,5 +1,5 @@
 /** The records that users name by an email address or by an id. */
-import type { Rapport } from '@rapport/sdk'
+import type { Rapport, Suppression } from '@rapport/sdk'
 import { CommandFailed, usageError } from './command.ts'
 
 interface Access {
@@ -24,9 +24,11 @@ export async function findSuppressionId(
 ): Promise<string> {
   if (given.startsWith('sup_')) return given
   requireAddress('<suppression>', given, 'sup_…')
-  const { data } = await rapport.suppressions.list({ email: given }, { signal })
-  const liftable = data.filter(({ reason: of }) => (reason ? of === reason : of === 'BOUNCED' || of === 'MANUAL'))
-  const [first, second] = liftable.length > 0 ? liftable : data
+  const found: Suppression[] = []
+  const query = { email: given, listId: 'any', limit: 100 } as const
+  for await (const record of rapport.suppressions.list(query, { signal })) found.push(record)
+  const liftable = found.filter(({ reason: of }) => (reason ? of === reason : of === 'BOUNCED' || of === 'MANUAL'))
+  const [first, second] = liftable.length > 0 ? liftable : found
   if (second && liftable.length > 0)
     throw new CommandFailed(`${given} has a bounce and a block: name one with --reason`)
   if (first) return first.id

@@ -15,7 +15,10 @@ export const suppressionList = defineCommand({
       option('<source>', 'Only those from this source: MAIL_EVENT, LINK, API or IMPORT'),
     ),
     list: SuppressionQuery.shape.listId.meta(
-      option('<list>', 'Only those of this list; any: of every list too (default: those for all lists)'),
+      option(
+        '<list>',
+        'Only those of this list; any: of every list too (default: any with --email, otherwise those for all lists)',
+      ),
     ),
     json: jsonFlag('Prints the suppressions with all their fields as JSON'),
     ...apiOptions,
@@ -24,8 +27,9 @@ export const suppressionList = defineCommand({
     'Lists the addresses to which the workspace sends nothing, newest first. The addresses themselves are not stored, only',
     'keyed hashes; --email finds one, needs a key with the role MEMBER, and is recorded in the audit log.',
   ].join('\n'),
-  async run(cli, { email, reason, source, list: listId, json, ...access }) {
+  async run(cli, { email, reason, source, list, json, ...access }) {
     const { rapport } = openApi(cli, access)
+    const listId = list ?? (email === undefined ? undefined : 'any')
     const query = givenOf({ email, reason, source, listId, limit: 100 })
     const found: Suppression[] = []
     for await (const record of rapport.suppressions.list(query, { signal: cli.stopping })) {
