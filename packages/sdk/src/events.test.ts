@@ -8,25 +8,32 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+const prefix = 'evt_01kag7m3v9e8fs2t4w6x8y0z'
+/** An id for a short name such as `e1`. Ids sort like these names. */
+const idOf = (name: string) => prefix + name
+const nameOf = (id: string | null) => id?.replace(prefix, '')
+
 const page =
-  (...ids: string[]) =>
+  (...names: string[]) =>
   () =>
-    json(200, { data: ids.map((id) => ({ id })), nextCursor: ids.length > 0 ? 'more' : null })
+    json(200, { data: names.map((name) => ({ id: idOf(name) })), nextCursor: names.length > 0 ? 'more' : null })
 const deleted = () => json(400, { code: 'validation_error', issues: [{ path: 'after', message: 'Event not found' }] })
 const unavailable = () => json(503, { message: 'Unavailable' })
 const lost = new TypeError('fetch failed')
 
-/** Follows a feed until the last of the outcomes has been read. */
+/** Follows a feed until the last of the outcomes has been read. Events are given and returned by their names. */
 function follow(after: string | null, outcomes: (Error | (() => Response))[], options: object = {}) {
   const controller = new AbortController()
   const end = () => (controller.abort(), json(200, { data: [], nextCursor: null }))
   const { rapport, sent } = createFakeClient([...outcomes, end])
   const handled: string[] = []
   const errors: RapportError[] = []
-  const handler = ({ id }: WebhookEvent) => void handled.push(id)
+  const handler = ({ id }: WebhookEvent) => void handled.push(nameOf(id) ?? '')
   const onError = (error: RapportError) => void errors.push(error)
-  const ended = rapport.events.follow(after, handler, { signal: controller.signal, onError, ...options })
-  const paths = () => sent.map(({ path }) => path.replace('/events?limit=100', ''))
+  const ended = rapport.events
+    .follow(after && idOf(after), handler, { signal: controller.signal, onError, ...options })
+    .then(nameOf)
+  const paths = () => sent.map(({ path }) => path.replace('/events?limit=100', '').replace(prefix, ''))
   return { ended, handled, errors, sent, paths }
 }
 
@@ -99,13 +106,14 @@ test('after a restore, events that were handled before it are not handled again'
   ])
 })
 
-test('a position of the caller counts as known once the feed has accepted it', async () => {
-  const { ended, paths } = follow('e0', [page(), deleted, page('e7')])
+test('a program that starts after a restore continues with newer events', async () => {
+  const { ended, handled, paths } = follow('e6', [deleted, page('e1', 'e4'), page('e7')])
   expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: 'e7' })
-  expect(paths()).toEqual(['&after=e0', '&after=e0', '&sort=createdAt', '&after=e7'])
+  expect(handled).toEqual(['e7'])
+  expect(paths()).toEqual(['&after=e6', '&sort=createdAt', '&after=e4', '&after=e7'])
 })
 
-test('a position of the caller that the feed does not have rejects, as it may be wrong', async () => {
+test('a position that is no id of an event rejects', async () => {
   const { ended, handled } = follow('typo', [deleted])
   expect(await rejectionOf(ended)).toBeInstanceOf(ValidationError)
   expect(handled).toEqual([])
@@ -116,9 +124,9 @@ describe('the handler', () => {
     const { rapport } = createFakeClient([page('e1', 'e2'), () => json(401, {})])
     const log: string[] = []
     const handler = async ({ id }: WebhookEvent) => {
-      log.push(`${id} starts`)
+      log.push(`${nameOf(id)} starts`)
       await new Promise(setImmediate)
-      log.push(`${id} ends`)
+      log.push(`${nameOf(id)} ends`)
     }
     await resultOf(rapport.events.follow('e0', handler))
     expect(log).toEqual(['e1 starts', 'e1 ends', 'e2 starts', 'e2 ends'])
@@ -155,7 +163,7 @@ describe('an abort', () => {
       await new Promise(setImmediate)
       isFinished = true
     }
-    expect(await rapport.events.follow('e0', handler, { signal: controller.signal })).toBe('e1')
+    expect(nameOf(await rapport.events.follow('e0', handler, { signal: controller.signal }))).toBe('e1')
     expect(isFinished).toBe(true)
   })
 

@@ -25,11 +25,11 @@ export class EventsWithFollow extends Events {
    *
    * Store the id of each event that you have handled, and pass it as `after` when your program starts again. While the
    * API is unavailable, the requests are repeated. If the API no longer has the last event, because of its age or
-   * because a backup was restored, it continues with the events that are newer.
+   * because a backup was restored, it continues with the events that are newer, also when your program starts again.
    *
    * @param after The id of the last event that was handled, or null to start with the oldest event of the feed.
    * @returns The id of the last event that was handled, once the signal is aborted.
-   * @throws The error of the handler, or an ApiError that is not temporary.
+   * @throws The error of the handler, or an ApiError that is not temporary: a ValidationError if `after` is no id of an event.
    */
   async follow(
     after: string | null,
@@ -40,13 +40,11 @@ export class EventsWithFollow extends Events {
     let handled = after
     /** The event before the next page; null: read from the oldest event. */
     let position = after
-    /** False until the API has accepted the id from the caller, which may be wrong. */
-    let isAccepted = false
     /** Set if the API no longer has the last event: older ids are skipped, as they have been handled. */
     let skippedUntil = ''
     for (;;) {
       const events = await this.#readPage(position, options).catch((error: unknown) => {
-        if (signal?.aborted || (isAccepted && isMissing(error))) return undefined
+        if (signal?.aborted || (isEventId(position) && isMissing(error))) return undefined
         throw error
       })
       if (signal?.aborted) return handled
@@ -55,7 +53,6 @@ export class EventsWithFollow extends Events {
         position = null
         continue
       }
-      isAccepted = true
       if (events.length === 0) await sleep(pollMs, signal).catch(() => {})
       for (const event of events) {
         if (signal?.aborted) return handled
@@ -74,6 +71,9 @@ export class EventsWithFollow extends Events {
     return (await this.list({ limit, ...(type && { type }), ...start }, options)).data as WebhookEvent[]
   }
 }
+
+/** The API says of a text that is no id what it says of an event that it no longer has. */
+const isEventId = (position: string | null) => /^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(position ?? '')
 
 const isMissing = (error: unknown) =>
   error instanceof ValidationError && error.issues.some(({ path }) => path === 'after')
