@@ -217,14 +217,14 @@ test('SECRET_KEY: warns about a weak key, fails if it cannot decrypt stored secr
 test('Environment: reports every invalid variable, and the other checks still run', async () => {
   const found = await examine({ MAIL_FROM: 'invalid', SMTP_URL: '', PORT: '99999' })
   expect(found('Environment')).toEqual(
-    containing('fail: MAIL_FROM must be', 'fail: PORT must be', 'fail: SMTP_URL must be'),
+    containing('fail: MAIL_FROM: must be', 'fail: PORT: must be', 'fail: SMTP_URL: must be'),
   )
   expect(found('PostgreSQL')).not.toEqual([])
 })
 
 test('Redis: an invalid REDIS_URL is a finding of the environment only', async () => {
   const found = await examine({ REDIS_URL: 'http://127.0.0.1' })
-  expect(found('Environment')).toEqual(containing('fail: REDIS_URL must be'))
+  expect(found('Environment')).toEqual(containing('fail: REDIS_URL: must be'))
   expect(found('Redis')).toEqual([])
 })
 
@@ -284,7 +284,7 @@ test('prints each finding with its advice on the next line, without color in a p
     env: { DATA_DIR: missingDirectory, DATABASE_URL: database.url, SECRET_KEY: 'short' },
   })
   expect(code).toBe(1)
-  expect(stdout).toMatch(/^fail {2}Environment +SECRET_KEY must have at least 32 characters\n +See .env.example.$/m)
+  expect(stdout).toMatch(/^fail {2}Environment +SECRET_KEY: must have at least 32 characters\n +See .env.example.$/m)
   expect(stdout).toMatch(/\n\d+ ok, \d+ warn, \d+ fail\n$/)
   expect(stdout).not.toContain('\u001b')
 })

@@ -80,7 +80,7 @@ export const doctor = defineCommand({
     if (campaign || as) throw usageError('--as: needs the id of a campaign, as in "rapport doctor --as gmail cmp_…"')
     const { config, problems } = inspectEnvironment(environment)
     const about = findingsAbout('Environment')
-    const problemsFound = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
+    const problemsFound = problems.map(({ name, message }) => about.fail(`${name}: ${message}`, 'See .env.example.'))
     const url = config.DATABASE_URL
     const database = url ? openDatabase(url, { applicationName: 'rapport doctor', onError: () => {} }) : undefined
     if (database) {

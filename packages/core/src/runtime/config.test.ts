@@ -1,6 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigError, dkimKeyOf, readApiConfig, readMigrateConfig, readWorkerConfig } from './config.ts'
+import {
+  ConfigError,
+  dkimKeyOf,
+  inspectEnvironment,
+  readApiConfig,
+  readMigrateConfig,
+  readWorkerConfig,
+} from './config.ts'
 
 const shared = {
   DATABASE_URL: 'postgres://localhost/rapport',
@@ -131,6 +138,18 @@ test('a value in quotation marks is named: docker --env-file keeps them', () => 
     /^Invalid configuration:\n {2}\S+: remove the quotation marks.*\n {2}\S+: remove the/,
   )
   expect(() => readApiConfig(quoted)).toThrow('SECRET_KEY: remove the quotation marks')
+})
+
+test('an inspection has each problem with which a program exits, without the value', () => {
+  const environment = { ...forWorker, METRICS_TOKEN: "'0123456789abcdef'", BACKUP_KEY: 'hunter22', PORT: '' }
+  const { config, problems } = inspectEnvironment(environment)
+  expect(problems).toEqual([
+    { name: 'METRICS_TOKEN', message: expect.stringContaining('remove the quotation marks') },
+    { name: 'BACKUP_KEY', message: expect.stringContaining('must be 32 random bytes') },
+  ])
+  expect(config).toMatchObject({ PORT: 3000, MAIL_FROM: 'mail@example.com' })
+  expect(config).not.toHaveProperty('METRICS_TOKEN')
+  expect(inspectEnvironment(forWorker).problems).toEqual([])
 })
 
 test('a configuration is frozen', () => {

@@ -205,20 +205,25 @@ export function readClientConfig(environment: Environment = process.env) {
   return parseEnvironment(ClientEnvironment, environment)
 }
 
-/** Returns the valid variables of the API and the worker, and the problems of the invalid ones: for diagnostics. */
+interface Problem {
+  name: string
+  message: string
+}
+
+/** Returns the valid variables of the API and the worker, and the problems of all programs: for diagnostics. */
 export function inspectEnvironment(environment: Environment): {
   config: Partial<ApiConfig & WorkerConfig>
-  problems: { name: string; message: string }[]
+  problems: Problem[]
 } {
   const present = withoutEmpty(environment)
   const read = Object.entries({ ...ApiEnvironment.shape, ...WorkerEnvironment.shape }).map(
-    ([name, schema]) => [name, schema.safeParse(present[name]).data] as const,
+    ([name, schema]) => [name, isQuoted(present[name]) ? undefined : schema.safeParse(present[name]).data] as const,
   )
-  const issues = [ApiEnvironment, WorkerEnvironment].flatMap((schema) => schema.safeParse(present).error?.issues ?? [])
-  const problems = new Map(issues.map(({ path: [name], message }) => [String(name), message]))
+  const programs = [ApiEnvironment, WorkerEnvironment, BackupEnvironment]
+  const problems = programs.flatMap((schema) => findProblems(schema, environment))
   return {
     config: Object.fromEntries(read.filter(([, value]) => value !== undefined)),
-    problems: [...problems].map(([name, message]) => ({ name, message })),
+    problems: [...new Map(problems.map((problem) => [problem.name, problem])).values()],
   }
 }
 
@@ -268,17 +273,23 @@ function parseEnvironment<Schema extends z.ZodObject>(
   schema: Schema,
   environment: Environment,
 ): Readonly<z.output<Schema>> {
-  const result = schema.safeParse(withoutEmpty(environment))
-  const quoted = Object.keys(schema.shape).filter((name) => isQuoted(environment[name]))
-  if (result.success && quoted.length === 0) return Object.freeze(result.data)
-  const issues = result.error?.issues.filter(({ path: [name] }) => !quoted.includes(String(name))) ?? []
-  const problems = [
-    ...quoted.map((name) => `  ${name}: remove the quotation marks around it, which "docker run --env-file" keeps`),
-    ...issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`),
-  ]
-  throw new ConfigError(`Invalid configuration:\n${problems.join('\n')}`)
+  const problems = findProblems(schema, environment)
+  if (problems.length === 0) return Object.freeze(schema.parse(withoutEmpty(environment)))
+  const lines = problems.map(({ name, message }) => `  ${name}: ${message}`)
+  throw new ConfigError(`Invalid configuration:\n${lines.join('\n')}`)
 }
 
+function findProblems(schema: z.ZodObject, environment: Environment): Problem[] {
+  const quoted = Object.keys(schema.shape).filter((name) => isQuoted(environment[name]))
+  const issues = schema.safeParse(withoutEmpty(environment)).error?.issues ?? []
+  const invalid = issues.map(({ path: [name], message }) => ({ name: String(name), message }))
+  return [
+    ...quoted.map((name) => ({ name, message: quotedMessage })),
+    ...invalid.filter(({ name }) => !quoted.includes(name)),
+  ]
+}
+
+const quotedMessage = 'remove the quotation marks around it, which "docker run --env-file" keeps'
 const isQuoted = (text = '') => /^(?:"[^"]*"|'[^']*')$/.test(text)
 
 /** Treats an empty variable as unset: compose files set variables to an empty string. */
