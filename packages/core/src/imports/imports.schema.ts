@@ -183,7 +183,7 @@ export const SuppressionImportOptions = z.strictObject({
       'The reason of rows without one. An admin can lift `BOUNCED` and `MANUAL`; `OPTED_OUT` and `COMPLAINED` only the person.',
     ),
   columns: Columns.optional().describe(
-    'Maps columns of a CSV file, as a JSON object: header → `email`, `reason`, `createdAt`, or `null` to leave it out.',
+    'Maps columns of a CSV file, as a JSON object: header → `email`, `reason`, `saidAt`, `listId`, or `null` to leave it out.',
   ),
   unknownColumns,
   dryRun: dryRun.describe('Validates and counts the rows, but suppresses nothing and emits no events.'),

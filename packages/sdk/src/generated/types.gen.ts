@@ -13340,7 +13340,7 @@ export type SuppressionsImportData = {
          */
         reason?: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
         /**
-         * Maps columns of a CSV file, as a JSON object: header → `email`, `reason`, `createdAt`, or `null` to leave it out.
+         * Maps columns of a CSV file, as a JSON object: header → `email`, `reason`, `saidAt`, `listId`, or `null` to leave it out.
          */
         columns?: string;
         /**

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
+import { SuppressionImportOptions } from '../imports.schema.ts'
 import { createIgnoredCheck } from './consent-columns.ts'
 import { findNdjsonStart, readHeader as readHeaderWith } from './import-header.ts'
 import { createColumnMatcher, findCustomField } from './match-columns.ts'
@@ -171,6 +172,15 @@ test('a row costs no more than its cells, however many columns are left out', ()
   expect(countNormalized(() => check?.({ line: 2, content: ['a', 'b'] }))).toBe(2)
   expect(() => check?.({ line: 3, content: ['a', 'unsubscribed'] })).toThrow('"c1" says who wants emails')
   expect(() => check?.({ line: 3, content: ['="blocklisted"'] })).toThrow('"c0" says who wants emails')
+})
+
+test('the API names what columns of suppressions can be mapped to', () => {
+  const { description = '' } = SuppressionImportOptions.shape.columns
+  const targets = [...description.matchAll(/`(\w+)`/g)].map(([, target = '']) => target)
+  const map = (target: string) => () =>
+    createSuppressionColumnMatcher({ columns: { Header: target === 'null' ? null : target } })
+  for (const target of targets) expect(map(target)).not.toThrow()
+  expect(map('other')).toThrow(`must be ${targets.slice(0, -1).join(', ')} or ${targets.at(-1)}`)
 })
 
 test('matching columns of suppressions takes linear work, also of unknown ones', () => {
