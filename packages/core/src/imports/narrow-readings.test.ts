@@ -154,6 +154,12 @@ test.each([
   expect(await suppressed(`${line}\n`)).toEqual(expected)
 })
 
+test('a file of suppressions may have texts as a spreadsheet keeps them', async () => {
+  const rows = await readSuppressionFile('email,reason,saidAt\n="eve@example.com",="spam",="2020-01-02"\n')
+  const suppression = { reason: 'COMPLAINED', saidAt: '2020-01-02T00:00:00.000Z' }
+  expect(rows).toEqual([{ line: 2, emails: ['eve@example.com'], suppression, warnings: [] }])
+})
+
 test('a header with an address that the caller maps is a header', async () => {
   const columns = { 'Left (a@example.com)': 'email' }
   const rows = await readSuppressionFile('Left (a@example.com)\nb@example.com\n', { columns })

@@ -1,5 +1,4 @@
 /** Reads the rows of a file of addresses that get no emails. */
-import { unescapeFormulas } from '../../contacts/export/escape-formulas.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
 import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
@@ -7,6 +6,7 @@ import type { Timestamp } from '../../kernel/validation.ts'
 import type { GivenSuppression } from '../../consent/consent-records.ts'
 import { createSuppressionFinder } from '../columns/match-suppression-columns.ts'
 import type { FileRow } from '../file/csv-rows.ts'
+import { readCell } from '../words/cells.ts'
 import { readAddresses } from '../words/keys.ts'
 import { isRefusal, isStatusColumn, readStatus } from '../words/status-columns.ts'
 import { isOptOut } from '../words/statuses.ts'
@@ -80,7 +80,7 @@ export const ofAllLists = 'not a list of the workspace that the person left; rec
 function readCells(cells: readonly string[], { columns }: Layout): Cells {
   const hasMore = cells.slice(columns.length).some((cell) => cell.trim() !== '')
   const message = `Row has ${cells.length} cells, but the header has ${columns.length}: the others are left out`
-  const values = columns.flatMap((column, index) => toValue(column, unescapeFormulas(cells[index] ?? '')))
+  const values = columns.flatMap((column, index) => toValue(column, readCell(cells[index] ?? '')))
   return { values, issues: hasMore ? [{ message }] : [] }
 }
 
