@@ -117,6 +117,17 @@ test('the address sync catches up after a downtime, each event once, in any orde
   await stop(sync)
 })
 
+test('a disabled webhook ends the address sync; connect enables it, keeping addresses', async () => {
+  await stack.api.call('PATCH', `/webhooks/${readVariables()['WEBHOOK_ID']}`, { key, body: { enabled: false } })
+  const started = runExample(name, { apiUrl: stack.api.url, env })
+  await expect(started).rejects.toThrow(/^address-sync exited with code 1:\nThe webhook is disabled, .+ Run "connect"/)
+  await change('cus_2', { email: 'grace.hopper@example.com' })
+  expect(await connect()).toContain('Connected')
+  const { body } = await stack.api.call<{ data: { email: string }[] }>('GET', '/contacts?externalId=cus_2', { key })
+  expect(body.data).toMatchObject([{ email: 'grace.hopper@example.com' }])
+  await stop(await start())
+})
+
 test('the key of the address sync can ask for deliveries, and nothing else', async () => {
   const { RAPPORT_API_KEY: own = '', WEBHOOK_ID: id } = readVariables()
   // It contains the secrets.

@@ -2,7 +2,7 @@
  * Run once, with the API key of an ADMIN: creates the webhook and the API key of this sync, and stores both secrets in
  * `rapport.env`. Run it again to replace them.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Rapport } from '@rapport/sdk'
 import { openProduct } from './product.ts'
@@ -43,7 +43,9 @@ async function replaceKey(): Promise<string> {
   return key
 }
 
-await createContacts()
+const file = join(folder, 'rapport.env')
+// Later, Rapport may have newer addresses than the product.
+if (!existsSync(file)) await createContacts()
 const webhook = await connectWebhook()
 const variables = {
   RAPPORT_API_URL: baseUrl,
@@ -52,7 +54,6 @@ const variables = {
   WEBHOOK_SECRET: webhook.secret,
 }
 mkdirSync(folder, { recursive: true })
-const file = join(folder, 'rapport.env')
 const lines = Object.entries(variables).map(([variable, value]) => `${variable}=${value}\n`)
 writeFileSync(file, lines.join(''), { mode: 0o600 })
 console.log(`Connected: changes of an address go to ${url}. ${file} has the key and the secret.`)

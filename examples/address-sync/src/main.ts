@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { loadEnvFile } from 'node:process'
-import { Rapport, unwrapWebhook, WebhookSignatureError } from '@rapport/sdk'
+import { ConflictError, Rapport, unwrapWebhook, WebhookSignatureError } from '@rapport/sdk'
 import { handleEvent } from './handle-event.ts'
 import { openProduct } from './product.ts'
 
@@ -36,7 +36,12 @@ await once(server, 'listening').catch((error: unknown) => {
   process.exit(1)
 })
 const createdAfter = new Date(Date.now() - 7 * 86_400_000).toISOString()
-const { queued } = await new Rapport({ baseUrl, apiKey }).webhooks.redeliver(webhookId, { createdAfter })
+const redelivery = new Rapport({ baseUrl, apiKey }).webhooks.redeliver(webhookId, { createdAfter })
+const { queued } = await redelivery.catch((error: unknown) => {
+  if (!(error instanceof ConflictError && error.code === 'wrong_state')) throw error
+  console.error('The webhook is disabled, such as after five days in which all deliveries failed. Run "connect" again.')
+  process.exit(1)
+})
 console.log(`Waiting for changed addresses. ${queued} failed deliveries are sent again.`)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
