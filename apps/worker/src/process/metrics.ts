@@ -8,6 +8,9 @@ import type { LateCheck, MailTransport } from '../smtp/mail-transport.ts'
 const ignoredReasons = ['structure', 'effort'] as const
 export type IgnoredReason = (typeof ignoredReasons)[number]
 
+const mailOutcomes = ['sent', 'deferred', 'refused', 'withdrawn', 'unknown', 'interrupted'] as const
+type MailOutcomeLabel = (typeof mailOutcomes)[number]
+
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 
 /** The metrics that the worker records even if WORKER_PORT is not set. */
@@ -32,7 +35,7 @@ export function createWorkerMetrics() {
   // A counter that starts at zero makes the first increment visible to Prometheus.
   for (const outcome of ['succeeded', 'failed', 'interrupted']) deliveries.inc({ outcome }, 0)
   for (const kind of allMailKinds) {
-    for (const outcome of ['sent', 'deferred', 'refused', 'unknown', 'interrupted']) mails.inc({ kind, outcome }, 0)
+    for (const outcome of mailOutcomes) mails.inc({ kind, outcome }, 0)
   }
   return {
     registry,
@@ -77,7 +80,7 @@ export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetri
   }
 }
 
-function toOutcomeLabel(outcome: unknown): string {
+function toOutcomeLabel(outcome: unknown): MailOutcomeLabel {
   const { kind, temporary } = outcome as Partial<Extract<MailOutcome, { kind: 'refused' }>>
   if (kind === 'refused') return temporary ? 'deferred' : 'refused'
   if (kind === 'ambiguous') return 'unknown'

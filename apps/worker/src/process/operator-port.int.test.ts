@@ -167,6 +167,7 @@ test.each(['redis', 'postgres'])(
         'rapport_deliveries_total{outcome="interrupted"} 0',
         'rapport_delivery_duration_seconds_count 2',
         'rapport_mails_total{kind="CAMPAIGN",outcome="sent"} 0',
+        'rapport_mails_total{kind="CAMPAIGN",outcome="withdrawn"} 0',
         expect.stringMatching(/^rapport_jobs_published_total\{queue="webhooks"\} [1-9]/),
         'rapport_queues_up 1',
         'rapport_queue_jobs{queue="webhooks",state="waiting"} 0',
