@@ -5,7 +5,7 @@ import { campaignRecipients, campaigns, contacts, work } from '../db/schema/inde
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isMailable } from '../consent/derive-status.ts'
-import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../request/suspended-workspace.ts'
 import { hasClaim, renewClaim } from '../work/claims.ts'
 import { recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
@@ -19,8 +19,8 @@ const recipientNames = sql.raw(recipientProperties.map((property) => `c.${toSnak
 
 /**
  * Renews the claim of the batch with the token of the group, and claims the recipients of the group that have no row
- * yet or are WAITING. Returns no row if the claim was lost, the campaign is not SENDING, or the workspace is suspended.
- * Returns one row of nulls if no recipient could be claimed.
+ * yet or are WAITING. Returns no row if the claim was lost, the campaign is not SENDING, or the workspace is suspended
+ * or deleted. Returns one row of nulls if no recipient could be claimed.
  */
 export const claimGroup = namedStatement('claim recipients', {
   isPrepared: true,
@@ -43,7 +43,7 @@ export const claimGroup = namedStatement('claim recipients', {
       where w.workspace_id = ${param.workspaceId} and w.id = ${param.batchUuid}
         and ${hasClaim(param.formerTokens)}
         and c.workspace_id = ${param.workspaceId} and c.id = ${param.campaignId}
-        and c.status = 'SENDING' and ${not(isInSuspendedWorkspace(sql`c.workspace_id`))}
+        and c.status = 'SENDING' and ${not(isInStoppedWorkspace(sql`c.workspace_id`))}
       returning c.list_id),
     claimed as (
       insert into campaign_recipients as r

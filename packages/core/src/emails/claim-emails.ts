@@ -13,7 +13,7 @@ import { arrayOf, int, nullable, timestamptz, uuid } from '../db/statements/sql-
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
-import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../request/suspended-workspace.ts'
 import { describeBlock, findEmailBlocks } from '../suppressions/email-block.ts'
 import { type Claim, claimMany, latestToken } from '../work/claims.ts'
 import { isDue } from '../work/kinds.ts'
@@ -34,7 +34,7 @@ export interface ClaimedEmail extends EmailRow, AttemptedEmail {
 /**
  * Finds emails that are due and that no process has published, in their order: those beyond what a workspace may have
  * published, and retries. A job takes them along with its own, so that they need neither a job each nor the poll. Finds
- * none in a suspended workspace, where none can be claimed.
+ * none in a suspended or deleted workspace, where none can be claimed.
  */
 export async function findUnpublishedEmails(
   { db, workspaceId }: Ctx,
@@ -50,7 +50,7 @@ const selectUnpublished = namedStatement('find unpublished emails', {
   sql: ({ workspaceId, limit, offset }) => sql`
     select id from work
     where kind = 'EMAIL' and workspace_id = ${workspaceId} and ${isDue} and token is null and published_at is null
-      and not ${isInSuspendedWorkspace(workspaceId)}
+      and not ${isInStoppedWorkspace(workspaceId)}
     order by due_at, id limit ${limit} offset ${offset}`,
 })
 

@@ -35,7 +35,7 @@ import type { Db } from '../db/client.ts'
 import { work } from '../db/schema/index.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../request/suspended-workspace.ts'
 import type { WorkScope } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
@@ -78,8 +78,8 @@ export interface Recovery {
 export const latestToken = ({ tokens }: Claim): string => tokens.at(-1) ?? ''
 
 /**
- * Makes a claim. Returns false if the work is claimed or done, or if its kind waits while the workspace is suspended.
- * Of concurrent callers, one succeeds.
+ * Makes a claim. Returns false if the work is claimed or done, or if its kind waits because the workspace is suspended
+ * or deleted. Of concurrent callers, one succeeds.
  */
 export async function claimWork({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> {
   const claimed = await db
@@ -90,7 +90,7 @@ export async function claimWork({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<
         isWorkOf(claim),
         eq(work.kind, claim.kind),
         isNull(work.token),
-        kindsOfWork[claim.kind].passesSuspension ? undefined : not(isInSuspendedWorkspace(work.workspaceId)),
+        kindsOfWork[claim.kind].passesSuspension ? undefined : not(isInStoppedWorkspace(work.workspaceId)),
       ),
     )
     .returning({ id: work.id })
@@ -180,7 +180,7 @@ export const insertClaim = (
 export const claimMany = (kind: WorkKind, claim: Record<'workspaceId' | 'workerId' | 'now', SQLWrapper>): SQL => sql`
     update work w set token = subject.token, worker_id = ${claim.workerId}, claimed_at = ${claim.now} from subject
     where w.workspace_id = ${claim.workspaceId} and w.id = subject.id and w.kind = ${sql.raw(`'${kind}'`)}
-      and w.token is null and not ${isInSuspendedWorkspace(sql`w.workspace_id`)}
+      and w.token is null and not ${isInStoppedWorkspace(sql`w.workspace_id`)}
     returning w.id, w.token, w.request_id, w.traceparent`
 
 /** For a statement that does more: the assignment that renews a claim, and the condition that it is not lost. */

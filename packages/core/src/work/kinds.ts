@@ -1,7 +1,7 @@
 /** The kinds of work: everything that waits in the table `work`. */
 import { sql } from 'drizzle-orm'
 import { type WorkKind, workKinds } from '../db/schema/index.ts'
-import { isOfSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import { isOfStoppedWorkspace } from '../request/suspended-workspace.ts'
 import type { QueueName, WorkJob } from './queues.ts'
 
 export { type WorkKind, workKinds }
@@ -14,7 +14,7 @@ interface KindOfWork {
   attempts: number
   /** The maximum number of published jobs per workspace. The rest waits, so that workspaces take turns. */
   published: number
-  /** Whether it is done while the workspace is suspended. */
+  /** Whether it is done while the workspace is suspended or deleted. */
   passesSuspension: boolean
 }
 
@@ -61,8 +61,8 @@ export const isNoDrain = sql`kind is distinct from 'DRAIN'`
  */
 export const isDue = sql`due_at <= now()::timestamp(3) with time zone`
 
-/** A condition on a row of `work`: it waits until its workspace is resumed. */
-export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfSuspendedWorkspace}`
+/** A condition on a row of `work`: it waits until its workspace is resumed, or is deleted with it. */
+export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfStoppedWorkspace}`
 
 /**
  * A condition on a row of `work`: if it is old, something is stuck. An email to one person may wait for hours after a

@@ -9,6 +9,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { work } from '../db/schema/index.ts'
 import { required, timestamptz } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
+import { isStopped } from '../request/suspended-workspace.ts'
 import type { WorkScope } from './enqueue.ts'
 import { isDue, isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
 import type { WorkJob } from './queues.ts'
@@ -98,7 +99,7 @@ export const republishMs = 10_000
  * Finds the work to publish: of the rows of each workspace and kind that are due the longest, those that were not
  * published recently and are not claimed. Workspaces take turns: the first row of each comes before the second one of any.
  * One pass over all rows finds their workspaces, which takes 15 ms for 100,000 rows. Skips what waits in a suspended
- * workspace.
+ * or deleted workspace.
  */
 export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<WorkJob[]> {
   return selectPublishable(db, { republishBefore: timestampAt(Date.now() - republishAfterMs) })
@@ -115,13 +116,13 @@ const selectPublishable = namedStatement('find publishable work', {
   },
   sql: ({ republishBefore }) => sql`
     select due.workspace_id, due.kind, due.id, due.request_id, due.traceparent from (
-      select distinct kind, workspace_id, suspended_at is not null as is_suspended
+      select distinct kind, workspace_id, ${isStopped} as is_stopped
       from work join workspaces w on w.id = workspace_id) backlog
     cross join lateral (
       select id, workspace_id, o.kind, published_at, token, request_id, traceparent, due_at,
         row_number() over (partition by workspace_id order by due_at, id) as turn from work o
       where o.kind = backlog.kind and o.workspace_id = backlog.workspace_id
-        and ${isDue} and (not backlog.is_suspended or o.kind = any(${passingSuspension}))
+        and ${isDue} and (not backlog.is_stopped or o.kind = any(${passingSuspension}))
         -- Jobs of emails take others along: those of a worker that died or hangs do not hold up the rest.
         and (o.kind <> 'EMAIL' or o.token is null)
       order by due_at, id limit coalesce((${publishedPerKind}::json ->> backlog.kind)::int, 0)) due

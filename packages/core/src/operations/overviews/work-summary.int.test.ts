@@ -20,6 +20,8 @@ import {
   insertDeliveries,
   recordTestOutcomes,
 } from '@rapport/testing/fixtures/webhook-drain.ts'
+import { workspaces } from '../../db/schema/index.ts'
+import { timestampNow } from '../../kernel/validation.ts'
 import { markPublished } from '../../work/publish.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import { suspendWorkspace } from '../../workspaces/suspension.ts'
@@ -94,13 +96,16 @@ test('counts other work that waits, is published or is claimed', async () => {
   })
 })
 
-test('what waits in a suspended workspace is counted, but has no age and no lag', async () => {
+test.each([
+  ['suspended', suspendWorkspace],
+  ['deleted', ({ db }: Ctx) => db.update(workspaces).set({ deletedAt: timestampNow() })],
+])('what waits in a %s workspace is counted, but has no age and no lag', async (_name, stop) => {
   await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
   await backdateDeliveries('2 hours')
   await backdateWork('2 hours')
   expect((await readWorkSummary(ctx.db)).workLagSeconds).toBeGreaterThan(7_000)
-  await suspendWorkspace(ctx)
+  await stop(ctx)
   const { queues, workLagSeconds } = await readWorkSummary(ctx.db)
   expect(workLagSeconds).toBeNull()
   expect(queues.flatMap(({ queue, waiting, oldestSeconds }) => (waiting > 0 ? [[queue, oldestSeconds]] : []))).toEqual([

@@ -17,8 +17,10 @@ import { uuidOf } from '../../kernel/ids.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.ts'
 import { clearDeletedWorkspace, deleteWorkspace } from '../../operations/workspaces/delete-workspace.ts'
+import { findPublishableWork } from '../../work/publish.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
 import { type DrainClaim, prepareDrain } from './drain-claim.ts'
+import { findBacklogs } from './find-backlogs.ts'
 import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain, type TakeResult } from './drain.ts'
 import type { TakeLimits } from './take-deliveries.ts'
 
@@ -206,6 +208,17 @@ test('recovery interrupts exactly the deliveries in flight of several webhooks',
   expect(await readDrain(ctx)).toBeUndefined()
 })
 
+test('nothing more is taken of a deleted workspace, and its drain cannot be claimed', async () => {
+  const [backlog] = await createTestBacklogs(ctx, 3)
+  const { claim, take } = await claimWith(limitTo(1))
+  await deleteWorkspace(ctx, await readWorkspace(ctx))
+  const step = { ended: endedOf(backlog, getTakenIds(take) ?? []), inFlight: [], limits: limitTo(5) }
+  expect(await recordAndTakeNext(ctx.db, claim, step)).toEqual({ deliveries: [], hasMore: false })
+  expect((await findBacklogs(ctx.db)).workspaceIds).not.toContain(ctx.workspaceId)
+  expect((await claimWith(limitTo(1))).take).toBeUndefined()
+  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, PENDING: 2 })
+})
+
 test('clearing a deleted workspace keeps the claim of a drain in flight', async () => {
   await createTestWebhook(ctx)
   for (let count = 0; count < 3; count++) await createTestContact(ctx)
@@ -218,6 +231,8 @@ test('clearing a deleted workspace keeps the claim of a drain in flight', async 
     return (await database.pool.query<{ kind: string }>(query, [uuidOf(ctx.workspaceId)])).rows.map(({ kind }) => kind)
   }
   expect(await readWork()).toEqual(['CLEAR_WORKSPACE', 'DRAIN', 'MAIL'])
+  const published = (await findPublishableWork(ctx.db)).filter(({ workspaceId }) => workspaceId === ctx.workspaceId)
+  expect(published.map(({ kind }) => kind)).toEqual(['CLEAR_WORKSPACE'])
   expect(await clearDeletedWorkspace(ctx, uuidOf(ctx.workspaceId))).toBe(true)
   expect(await readWork()).toEqual(['CLEAR_WORKSPACE', 'DRAIN'])
   expect(await readDrain(ctx)).toMatchObject({ token: claim.tokens[0], inFlight: getTakenIds(take) })

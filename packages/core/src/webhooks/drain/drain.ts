@@ -23,7 +23,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { work } from '../../db/schema/index.ts'
 import { timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
-import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../../request/suspended-workspace.ts'
 import { finishClaim, insertClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import { failAbandonedDeliveries } from './abandoned-deliveries.ts'
@@ -44,8 +44,8 @@ export interface TakeResult {
 
 /**
  * Claims the backlog of a workspace and takes its oldest deliveries. Returns undefined if there is none, if another job
- * has it, or if the workspace is suspended. After an error, the caller must call `releaseUnacknowledgedDrain`, because the
- * claim may have been committed.
+ * has it, or if the workspace is suspended or deleted. After an error, the caller must call
+ * `releaseUnacknowledgedDrain`, because the claim may have been committed.
  */
 export function claimDrain(db: Db, claim: DrainClaim, limits: TakeLimits): Promise<TakeResult | undefined> {
   return runWithNewToken(db, claim, async (db, claim, token) => {
@@ -107,7 +107,7 @@ const claimBacklog = namedStatement('claim a drain', {
   sql: (param) =>
     insertClaim(
       { ...param, id: sql`${drainId}::uuid`, kind: sql`'DRAIN'` },
-      sql`${hasBacklog(param.workspaceId, param.now)} and ${not(isInSuspendedWorkspace(param.workspaceId))}`,
+      sql`${hasBacklog(param.workspaceId, param.now)} and ${not(isInStoppedWorkspace(param.workspaceId))}`,
     ),
 })
 

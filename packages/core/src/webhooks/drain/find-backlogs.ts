@@ -5,7 +5,7 @@ import { deliveries } from '../../db/schema/index.ts'
 import { bool, timestamptz } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
 import { idOf, nilUuid, type WorkspaceId } from '../../kernel/ids.ts'
-import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../../request/suspended-workspace.ts'
 import { drainId } from '../../work/queues.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 import { timestampNow } from '../../kernel/validation.ts'
@@ -21,8 +21,8 @@ export interface BacklogPage {
 const pageSize = 500
 
 /**
- * Finds workspaces with PENDING deliveries that a drain can take: no job has claimed the drain, the workspace is not
- * suspended, and the webhook is not paused. Includes those of disabled webhooks, which the drain marks as FAILED.
+ * Finds workspaces with PENDING deliveries that a drain can take: no job has claimed the drain, the workspace is neither
+ * suspended nor deleted, and the webhook is not paused. Includes those of disabled webhooks, which the drain marks as FAILED.
  *
  * A page reads the next PENDING deliveries in the index to find workspaces, and then webhooks of each workspace with one
  * delivery of each, 8 µs per webhook, until it finds one that a drain can take. The next page skips the remaining
@@ -77,7 +77,7 @@ const findPage = namedStatement('find backlogs', {
     page as materialized (
       select found.workspace_id, not coalesce((
           select token is not null from work where work.workspace_id = found.workspace_id and id = ${drainId}::uuid), false)
-        and ${not(isInSuspendedWorkspace(sql`found.workspace_id`))}
+        and ${not(isInStoppedWorkspace(sql`found.workspace_id`))}
         and ${hasBacklog(sql`found.workspace_id`, now)} as is_claimable
       from backlog join webhooks found on found.workspace_id = backlog.workspace_id and found.id = backlog.webhook_id)
     select workspace_id, is_claimable, (select count(*) from pending) = ${pageSize}::int as is_full_page

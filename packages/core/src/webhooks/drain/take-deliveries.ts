@@ -5,7 +5,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { deliveries, events, webhooks } from '../../db/schema/index.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { type EventId, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
-import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../../request/suspended-workspace.ts'
 import { renewClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import { serializeEvent } from '../signature.ts'
@@ -125,7 +125,7 @@ const take = namedStatement('take deliveries', {
       left join known on known.webhook_id = w.id
       where w.workspace_id = ${param.workspaceId}
         and ${isDrainable(param.now)}
-        and ${not(isInSuspendedWorkspace(param.workspaceId))}),
+        and ${not(isInStoppedWorkspace(param.workspaceId))}),
     waiting as (
       select webhook.id as webhook_id, is_slow, unreachable_count, oldest.*,
         count + row_number() over (partition by webhook.id order by created_at, oldest.id) as place
