@@ -132,10 +132,13 @@ describe('an attempt', () => {
     )
   })
 
+  const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+  const early = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'
   test.each([
     ['no HTTP header', 'SSH-2.0-OpenSSH_9\r\n\r\n'],
     ['a header without a colon', 'HTTP/1.1 200 OK\r\nGarbage\r\ncontent-length: 2\r\n\r\nok'],
     ['an interim response that does not end', 'HTTP/1.1 100 Continue\r\n'],
+    ['too many interim responses', early.repeat(1_000) + ok],
     ['too many headers', `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(200_000)}`],
     ['a header that is too long', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`],
     ['two Content-Length headers', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello'],
@@ -151,8 +154,6 @@ describe('an attempt', () => {
     await server.close()
   })
 
-  const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
-  const early = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'
   test.each([
     ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['100 Continue of HTTP/1.0, with a header', 'HTTP/1.0 100 Continue\r\nx: y\r\n\r\n'],
