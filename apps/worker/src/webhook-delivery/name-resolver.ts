@@ -1,9 +1,10 @@
 import type { LookupAddress } from 'node:dns'
-import { lookup, Resolver } from 'node:dns/promises'
-import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
+import { lookup, Resolver, TIMEOUT } from 'node:dns/promises'
+import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 
 export interface NameResolver {
-  resolve(hostname: string): Promise<LookupAddress[]>
+  /** Resolves a hostname for a drain. Drains take turns. */
+  resolve(hostname: string, drain: string): Promise<LookupAddress[]>
   close(): void
 }
 
@@ -12,12 +13,16 @@ const maxSystemLookups = 2
 /**
  * Resolves a hostname to its addresses. `dns.lookup` blocks one of the process's four libuv threads per call, so that
  * four slow names would delay all other lookups. Names are therefore resolved with `dns.resolve`, which needs no
- * thread. `dns.lookup`, which also reads the hosts file, is the fallback for names without a DNS record, two at a time.
+ * thread. `dns.lookup`, which also reads the hosts file, is the fallback for names without a DNS record: two at a time,
+ * one of a drain, and none after the connection has timed out.
  */
-export function openNameResolver(queryTimeoutMs: number, servers?: readonly string[]): NameResolver {
-  const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 })
+export function openNameResolver(
+  { nameQueryTimeoutMs, connectTimeoutMs }: { nameQueryTimeoutMs: number; connectTimeoutMs: number },
+  servers?: readonly string[],
+): NameResolver {
+  const resolver = new Resolver({ timeout: nameQueryTimeoutMs, tries: 2 })
   if (servers) resolver.setServers(servers)
-  const runLookup = limitConcurrency(maxSystemLookups)
+  const slots = createFairSlots<string>(maxSystemLookups)
 
   async function resolveByDns(hostname: string): Promise<LookupAddress[]> {
     const results = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
@@ -29,18 +34,25 @@ export function openNameResolver(queryTimeoutMs: number, servers?: readonly stri
     return addresses
   }
 
-  const resolveBySystem = (hostname: string): Promise<LookupAddress[]> =>
-    runLookup(() => lookup(hostname, { all: true }))
+  async function resolveBySystem(hostname: string, drain: string): Promise<LookupAddress[]> {
+    if (!(await slots.acquire(drain, connectTimeoutMs)))
+      throw Object.assign(new Error(`${hostname}: the lookups before it take too long`), { code: TIMEOUT })
+    try {
+      return await lookup(hostname, { all: true })
+    } finally {
+      slots.release(drain)
+    }
+  }
 
   return {
-    async resolve(hostname) {
+    async resolve(hostname, drain) {
       // A DNS server could return another address for localhost.
-      if (/(^|\.)localhost\.?$/i.test(hostname)) return resolveBySystem(hostname)
+      if (/(^|\.)localhost\.?$/i.test(hostname)) return resolveBySystem(hostname, drain)
       try {
         return await resolveByDns(hostname)
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ETIMEOUT') throw error
-        return resolveBySystem(hostname)
+        if ((error as NodeJS.ErrnoException).code === TIMEOUT) throw error
+        return resolveBySystem(hostname, drain)
       }
     },
     close: () => resolver.cancel(),

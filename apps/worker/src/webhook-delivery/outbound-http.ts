@@ -1,4 +1,5 @@
 /** All HTTP requests to the URLs of webhooks. */
+import { randomUUID } from 'node:crypto'
 import type { LookupFunction, Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { isLoopbackAddress } from '@rapport/core/webhooks/address-policy.ts'
@@ -63,14 +64,15 @@ export function openOutboundHttp(
   },
 ): OutboundHttp {
   const { timings, dnsServers, ca, refusedPorts = [] } = options
-  const resolver = openNameResolver(timings.nameQueryTimeoutMs, dnsServers)
-  const lookup = guardLookup((hostname) => resolver.resolve(hostname), allowedNetworks)
+  const resolver = openNameResolver(timings, dnsServers)
   // Created once: creating it for each connection takes a quarter of the CPU time of a POST over TLS.
   const secureContext = createSecureContext({ minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) })
   const agents = new Set<Agent>()
 
   return {
     openConnections() {
+      const drain = randomUUID()
+      const lookup = guardLookup((hostname) => resolver.resolve(hostname, drain), allowedNetworks)
       const agent = openAgent({ lookup, secureContext, refusedPorts, timings })
       agents.add(agent)
       return {
