@@ -143,6 +143,17 @@ test('restored events with transaction ids of another server do not block the fe
   expect(getNames(await waitForEvents(3, { sort: 'createdAt' }))).toEqual(['a', 'b', 'c'])
 })
 
+test('after works if the server has reached the ids of some restored events', async () => {
+  for (const name of ['a', 'b']) await createNamed(name)
+  const [b] = (await waitForEvents(2)).data
+  await createNamed('c')
+  await ctx.db.execute(sql`
+    update events set transaction_id = '900000000000'
+    where data ->> 'firstName' = 'c' and workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  await adoptRestoredEvents(ctx.db)
+  expect(getNames(await list({ after: b?.id ?? '' }))).toEqual(['c'])
+})
+
 test('expired events in a kept partition are purged unless a delivery is PENDING', async () => {
   await createTestWebhook(ctx)
   for (const name of ['old', 'wanted', 'young']) await createNamed(name)
