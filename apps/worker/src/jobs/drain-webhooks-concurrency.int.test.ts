@@ -1,6 +1,7 @@
 /** How many requests a drain sends concurrently, how long it runs, and when it pauses a webhook. */
 import { idOf, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
-import { redeliver, testWebhook } from '@rapport/core/webhooks/delivery-log.ts'
+import { RedeliverInput } from '@rapport/core/webhooks/deliveries.schema.ts'
+import { redeliver, redeliverMany, testWebhook } from '@rapport/core/webhooks/delivery-log.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import { countDeliveries, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -253,6 +254,7 @@ describe('a receiver that refuses connections', () => {
         return redeliver(ctx, webhookId, idOf('dlv', failed.rows[0]?.id ?? ''))
       },
     ],
+    ['a redelivery without a match', () => redeliverMany(ctx, webhookId, RedeliverInput.parse({ type: 'deal.won' }))],
   ])('is attempted immediately after %s', async (_name, reset) => {
     await runOnce()
     expect(await pauseSeconds()).toBeGreaterThan(0)

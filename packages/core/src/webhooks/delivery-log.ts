@@ -99,7 +99,8 @@ export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promi
 
 /**
  * Redelivers each event that has a matching delivery. Skips an event if a later delivery has SUCCEEDED or is PENDING,
- * so that a repeated request does not send an event twice. Returns the number of events, also with `dryRun`.
+ * so that a repeated request does not send an event twice. Ends the pause of the webhook, also if no event matches.
+ * Returns the number of events, also with `dryRun`.
  */
 export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverInput): Promise<RedeliverResult> {
   return inTransaction(ctx, async (ctx) => {
@@ -136,7 +137,7 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
         `createdAfter: more than ${maxRedeliveries.toLocaleString('en')} events match; choose a shorter period`,
       )
     }
-    if (input.dryRun || queued === 0) return { queued }
+    if (input.dryRun) return { queued }
     return { queued: (await insertDeliveries(ctx, webhookId, eventsToRedeliver)).length }
   })
 }
