@@ -17,6 +17,7 @@ import {
   createTestContact,
   createTestCtx,
   createTestDeal,
+  createTestPipeline,
   createTestTask,
   createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
@@ -88,6 +89,16 @@ test('a filter applies to every type of the webhook', async () => {
   await updateDeal(ctx, deal.id, { status: 'WON', valueCents: 5 })
   await updateTask(ctx, task.id, { status: 'DONE' })
   expect(await deliveredTo(webhook)).toEqual(['deal.updated', 'deal.won', 'task.completed'])
+})
+
+test('a filter on the stage matches a deal that moves only with another change', async () => {
+  const { id: pipelineId, stages } = await createTestPipeline(ctx)
+  const deal = await createTestDeal(ctx, { pipelineId })
+  const webhook = await create(['deal.updated'], { changed: ['stageId'] })
+  await updateDeal(ctx, deal.id, { stageId: stages[1]?.id })
+  expect(await deliveredTo(webhook)).toEqual([])
+  await updateDeal(ctx, deal.id, { stageId: stages[0]?.id, name: 'x' })
+  expect(await deliveredTo(webhook)).toEqual(['deal.updated'])
 })
 
 test('a change whose `changes` are too large is still known to a filter', async () => {
