@@ -8,7 +8,7 @@ import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { createTestDeps, drain, shortTimings } from '../../test/fixtures.ts'
 import { defaultTimings } from '../process/worker-timings.ts'
 import { openOutboundHttp } from '../webhook-delivery/outbound-http.ts'
@@ -100,17 +100,21 @@ describe('a receiver that takes nine times as long as a fast one may', () => {
   const late = useForTest(() => startHttpReceiver(() => new Promise(() => {})))
   const timings = { ...shortTimings, requestTimeoutMs: 600_000 }
   /** Holds the requests to the late receiver, until `end` closes the connections. */
-  async function startDrain({ hasFast }: { hasFast: boolean }) {
+  async function startDrain({ hasFast, idleMs = 0 }: { hasFast: boolean; idleMs?: number }) {
     const { id } = await createTestWebhook(ctx, { url: late.url })
     await addBacklog(ctx, id, 50)
-    if (hasFast) await addBacklog(ctx, webhookId, 50)
+    if (hasFast && idleMs === 0) await addBacklog(ctx, webhookId, 50)
     // On a busy machine, a response may take longer than a second.
     const receivers = createReceiverMemory(60_000)
     const takes = (webhookId: WebhookId, durationMs: number) => {
       for (let n = 0; n < 5; n++) receivers.adapt(ctx.workspaceId, webhookId, [{ responseStatus: 200, durationMs }])
     }
     takes(id, 540_000)
-    if (hasFast) takes(webhookId, 10)
+    if (hasFast) {
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() - idleMs)
+      takes(webhookId, 10)
+      clock.mockRestore()
+    }
     const deps = { ...(await createTestDeps(database.db, { timings })), receivers }
     const draining = drain(deps, ctx)
     return async () => {
@@ -128,8 +132,11 @@ describe('a receiver that takes nine times as long as a fast one may', () => {
     await end()
   })
 
-  test('has half of the requests of its workspace if no receiver is fast', async () => {
-    const end = await startDrain({ hasFast: false })
+  test.each([
+    ['no receiver is fast', { hasFast: false }],
+    ['the fast one had no attempt for a minute', { hasFast: true, idleMs: 60_000 }],
+  ])('has half of the requests of its workspace if %s', async (_case, receivers) => {
+    const end = await startDrain(receivers)
     await late.waitFor(10)
     expect(late.requests).toHaveLength(10)
     await end()

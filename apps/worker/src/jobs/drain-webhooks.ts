@@ -12,7 +12,7 @@ import { getReachabilityOutcomes } from '@rapport/core/webhooks/drain/receiver-s
 import type { TakeLimits } from '@rapport/core/webhooks/drain/take-deliveries.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 import { attemptDelivery } from './attempt-delivery.ts'
-import { initialSpeed } from '../webhook-delivery/receiver-memory.ts'
+import { initialSpeed, isActive } from '../webhook-delivery/receiver-memory.ts'
 import { createRequestsInFlight, type RequestsInFlight } from '../webhook-delivery/requests-in-flight.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 
@@ -40,7 +40,7 @@ export interface JobControl {
  *
  * 1. how many workspaces a worker drains at once: the concurrency of the queue,
  * 2. how many requests of a workspace are in flight (`QUOTA_WEBHOOK_REQUESTS`), slow receivers at most half of them,
- * 3. how many of a webhook: 1 to 20, fewer the slower its receiver is while another one of the workspace is not slow,
+ * 3. how many of a webhook: 1 to 20, fewer the slower its receiver is while another active one is not slow,
  *    see `receiver-memory.ts`; none while it is paused, see `circuit-breaker.ts`.
  *
  * While requests do not end, new deliveries of other webhooks must not wait for them. So the job then looks for new ones,
@@ -136,7 +136,7 @@ async function readLimits(deps: WorkerDeps, claim: DrainClaim, requests: Request
     const isUnreachable = (claim.receivers.get(webhookId)?.unreachableCount ?? 0) > 0
     return { ...speed, webhookId, isSlow: speed.isSlow || isUnreachable, inFlight: counts.get(webhookId) ?? 0 }
   })
-  const hasFast = known.some(({ isSlow }) => !isSlow)
+  const hasFast = known.some((webhook) => !webhook.isSlow && (webhook.inFlight > 0 || isActive(webhook)))
   const webhooks = known.map(({ concurrency, concurrencyBesideFast, ...webhook }) => ({
     ...webhook,
     concurrency: hasFast ? concurrencyBesideFast : concurrency,

@@ -8,17 +8,21 @@ const rememberedDurations = 20
 const rememberedWorkspaces = 10_000
 /** Of a workspace. Deleted webhooks are forgotten when others have attempts. */
 const rememberedWebhooks = 200
+/** How long a receiver without an attempt counts as active. */
+const activeMs = 60_000
 
 /** What a worker remembers of the receiver of a webhook. It is held in memory only: a new worker starts with nothing. */
 export interface ReceiverSpeed {
   /** The maximum number of concurrent requests. */
   concurrency: number
-  /** The same while another receiver of the workspace is not slow: see `shareOfSlow`. */
+  /** The same while another active receiver of the workspace is not slow: see `shareOfSlow`. */
   concurrencyBesideFast: number
   /** The last attempt had no response, or the median of the last response times is above a second. */
   isSlow: boolean
   /** Of the last responses, in milliseconds. */
   durations: readonly number[]
+  /** When its last attempts ended, by `performance.now()`. */
+  attemptedAt: number
 }
 
 export interface ReceiverMemory {
@@ -30,7 +34,13 @@ export interface ReceiverMemory {
 
 type Round = readonly { responseStatus: number | null; durationMs?: number | null }[]
 
-export const initialSpeed: ReceiverSpeed = { concurrency: 1, concurrencyBesideFast: 1, isSlow: false, durations: [] }
+export const initialSpeed: ReceiverSpeed = {
+  concurrency: 1,
+  concurrencyBesideFast: 1,
+  isSlow: false,
+  durations: [],
+  attemptedAt: Number.NEGATIVE_INFINITY,
+}
 
 /** Doubles the concurrency after a round of responses. Resets it to one after a timeout or a failed connection. */
 export function nextSpeed(
@@ -38,15 +48,16 @@ export function nextSpeed(
   round: Round,
   slowMs = defaultSlowMs,
 ): ReceiverSpeed {
+  const attemptedAt = performance.now()
   const recent = [...durations, ...round.flatMap(({ durationMs }) => durationMs ?? [])].slice(-rememberedDurations)
   if (round.some(({ responseStatus }) => responseStatus === null)) {
-    return { concurrency: 1, concurrencyBesideFast: 1, isSlow: true, durations: recent }
+    return { concurrency: 1, concurrencyBesideFast: 1, isSlow: true, durations: recent, attemptedAt }
   }
   const median = recent.toSorted((a, b) => a - b)[Math.floor(recent.length / 2)] ?? 0
   const isSlow = median > slowMs
   const next = Math.min(concurrency * 2, maxConcurrency)
   const concurrencyBesideFast = isSlow ? Math.min(next, shareOfSlow(median / slowMs)) : next
-  return { concurrency: next, concurrencyBesideFast, isSlow, durations: recent }
+  return { concurrency: next, concurrencyBesideFast, isSlow, durations: recent, attemptedAt }
 }
 
 /**
@@ -55,6 +66,9 @@ export function nextSpeed(
  * per second, for half of the capacity, and bursts for the fast ones wait for the other half.
  */
 const shareOfSlow = (timesAsSlow: number) => Math.ceil(maxConcurrency / 2 / timesAsSlow)
+
+/** Whether the receiver had attempts lately. A deleted webhook, and one without events, has none. */
+export const isActive = ({ attemptedAt }: ReceiverSpeed): boolean => performance.now() - attemptedAt < activeMs
 
 /** A receiver with a median response time above `slowMs` is slow. */
 export function createReceiverMemory(slowMs = defaultSlowMs): ReceiverMemory {
