@@ -66,10 +66,11 @@ export const webhookHealth = tenantTable(
     pausedUntil: timestamptz(),
     lastSuccessAt: timestamptz(),
     lastFailureAt: timestamptz(),
-    /** The first failure since the last success, and the number of failed attempts since then. */
+    /** The first failure since the last success. */
     failingSince: timestamptz(),
+    /** The failed attempts since then, or since a delivery could not be signed. */
     failureCount: integer().notNull().default(0),
-    /** When owners and admins were notified by email; reset by a success. */
+    /** When owners and admins were notified by email; reset with `failureCount`. */
     warnedAt: timestamptz(),
   },
   {

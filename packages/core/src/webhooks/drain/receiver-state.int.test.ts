@@ -89,7 +89,7 @@ describe('the health of a webhook', () => {
     ['n', [null, 'new', 'new', 1, null]],
     ['e', [null, null, null, 0, null]],
     ['u', [null, 'new', 'new', 0, null]],
-    ['fu u', [null, 'new', 'new', 1, null]],
+    ['fu u', [null, 'new', 'new', 0, null]],
     ['u s', ['new', 'new', null, 0, null]],
     ['fs', ['new', 'new', null, 0, null]],
     ['sfn', ['new', 'new', 'new', 2, null]],
@@ -109,6 +109,8 @@ describe('the health of a webhook', () => {
     ['fn', ['old', 'new', 'old', 9, 'old']],
     ['s', ['new', 'old', null, 0, null]],
     ['sf', ['new', 'new', 'new', 1, null]],
+    ['u', ['old', 'new', 'old', 0, null]],
+    ['u f', ['old', 'new', 'new', 1, null]],
   ] as const)('of a receiver that was already failing, after %s', async (rounds, health) => {
     await set(failing)
     await record(...roundsOf(rounds))

@@ -101,6 +101,13 @@ export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly En
 }
 
 /**
+ * A condition: failures before the round still count. Not after a success, nor after a round whose deliveries could not
+ * be signed, which can last for days: the receiver is disabled only for the time in which its attempts failed.
+ */
+const isSamePeriod = sql`excluded.last_success_at is null
+  and (excluded.failure_count > 0 or excluded.last_failure_at is null)`
+
+/**
  * If a user has reset the pause concurrently, it stays reset: then `unreachable_count` differs from the count that the
  * worker knows. Outcomes that do not change the count leave the pause. `failing_since` starts anew at the first failed
  * attempt: deliveries that could not be signed before it are no failure of the receiver. Skips webhooks that were purged.
@@ -135,9 +142,8 @@ const update = namedStatement('update the health of webhooks', {
       failing_since = coalesce(
         case when excluded.last_success_at is null and (health.failure_count > 0 or excluded.failure_count = 0)
           then health.failing_since end, excluded.failing_since),
-      failure_count = case when excluded.last_success_at is null then health.failure_count else 0 end
-        + excluded.failure_count,
-      warned_at = case when excluded.last_success_at is null then health.warned_at end,
+      failure_count = case when ${isSamePeriod} then health.failure_count else 0 end + excluded.failure_count,
+      warned_at = case when ${isSamePeriod} then health.warned_at end,
       (unreachable_count, paused_until) = (
         select case when health.unreachable_count = known_count then excluded.unreachable_count else health.unreachable_count end,
           case when health.unreachable_count = known_count and excluded.unreachable_count <> known_count
