@@ -5,6 +5,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Issue } from '../kernel/errors.ts'
 import { withSuggestion } from '../kernel/suggestion.ts'
 import { normalizeDomain, normalizeEmail, normalizeText, toAsciiDomains } from '../kernel/validation.ts'
+import { canonicalLocale } from '../kernel/values/locale.ts'
+import { Phone } from '../kernel/values/phone.ts'
 import { type FilterField, operatorsOf } from './filter-fields.ts'
 import type { Operator } from './filter.schema.ts'
 
@@ -118,15 +120,25 @@ function hasPart({ type, value: text }: FilterField, part: string, compile: (tex
 const findOption = (options: readonly string[], wanted: unknown) =>
   options.find((option) => typeof wanted === 'string' && normalizeText(option) === normalizeText(wanted))
 
+const normalizations: Partial<Record<FilterField['type'], (text: string) => string | undefined>> = {
+  email: normalizeEmail,
+  domain: normalizeDomain,
+  phone: (text) => Phone.safeParse(text).data,
+  locale: canonicalLocale,
+}
+
+/** The text as a field of the type stores it. A text that is invalid there equals no value. */
+function toStored(type: FilterField['type'], given: string): string {
+  if (type === 'key') return given
+  const text = normalizeText(given)
+  return normalizations[type]?.(text) ?? text
+}
+
 /** Custom fields and emails have indexes for equality. */
 function equals({ custom, type, value, options = [] }: FilterField, given: string | number | boolean): SQL {
-  const isText = typeof given === 'string' && type !== 'key'
-  const wanted = isText ? (findOption(options, given) ?? normalizeText(given)) : given
+  const wanted = typeof given === 'string' ? (findOption(options, given) ?? toStored(type, given)) : given
   if (custom) return sql`${custom.values} @> ${JSON.stringify({ [custom.key]: wanted })}::jsonb`
-  if (type === 'domain') return sql`${value} = ${normalizeDomain(String(wanted)) ?? wanted}`
-  return type === 'email'
-    ? sql`lower(${value} collate "C") = lower(${normalizeEmail(String(wanted)) ?? wanted} collate "C")`
-    : sql`${value} = ${wanted}`
+  return type === 'email' ? sql`lower(${value} collate "C") = lower(${wanted} collate "C")` : sql`${value} = ${wanted}`
 }
 
 /** Compares numbers as JSON: unlike a cast, this cannot fail for a value of another type. */

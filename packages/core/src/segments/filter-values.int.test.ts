@@ -93,6 +93,20 @@ test('an external id is compared by its exact text alone', async () => {
     await expect(find({ field: 'externalId', [operator]: 'user_1' })).rejects.toThrow('use eq, in, isSet')
 })
 
+test.each([
+  ['locale', ['de-AT', 'de_at', ' DE-at'], ['de', 'de-CH', 'any text']],
+  ['phone', ['+44 20-7946', 'tel:+44 20-7946', '+44\u00a020\u20137946'], ['+44 20 7946', 'any text']],
+])('a filter compares a %s in its stored form', async (field, same, others) => {
+  await createTestContact(ctx, { lastName: 'with', [field]: same[0] })
+  await createTestContact(ctx, { lastName: 'without' })
+  for (const value of same) {
+    expect(await find({ field, eq: value })).toEqual(['with'])
+    expect(await find({ field, ne: value })).toEqual(['without'])
+  }
+  for (const value of others) expect(await find({ field, eq: value })).toEqual([])
+  expect(await find({ field, in: [...others, ...same] })).toEqual(['with'])
+})
+
 test('a text of accents alone, which folds to an empty text, matches no value', async () => {
   await createTestContact(ctx, { company: 'Acme', customFieldValues: { note: 'a' } })
   for (const field of ['email', 'company', 'customFieldValues.note'])
