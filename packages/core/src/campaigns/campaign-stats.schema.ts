@@ -8,7 +8,7 @@ export const CampaignStats = z
     sent: count.describe('Recipients whose email was accepted by the mail server.'),
     failed: count.describe('Recipients whose email was rejected or could not be rendered.'),
     skipped: count.describe(
-      'Recipients who left the list before their email was sent, or whose campaign was canceled.',
+      'Recipients who left the list, or were merged into another contact, before their email was sent, or whose campaign was canceled.',
     ),
     interrupted: count.describe(
       'Recipients whose outcome is unknown, because the worker crashed or lost its connection.',

@@ -50,7 +50,13 @@ export const claimGroup = namedStatement('claim recipients', {
         (workspace_id, campaign_id, contact_id, batch_id, status, token, error, ended_at, opens_tracked, clicks_tracked)
       select ${param.workspaceId}, ${param.campaignId}, recipient.id, ${param.batchUuid},
         case when s.contact_id is null then 'SKIPPED' else 'SENDING' end, ${param.token},
-        case when s.contact_id is null then 'The contact is no longer subscribed' end,
+        case
+          when s.contact_id is not null then null
+          when exists (
+            select from contact_aliases a where a.workspace_id = ${param.workspaceId} and a.id = recipient.id)
+          then 'The contact was merged into another'
+          else 'The contact is no longer subscribed'
+        end,
         case when s.contact_id is null then ${param.now} end, false, false
       from owned_batch
       cross join unnest(${param.contactUuids}) as recipient (id)

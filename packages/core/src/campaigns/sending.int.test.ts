@@ -27,6 +27,7 @@ import {
   recordRecipientOutcomes,
   recoverBatch,
 } from './sending.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
 import { releaseClaim } from '../work/claims.ts'
 
@@ -115,21 +116,19 @@ describe('a recipient', () => {
     )
   })
 
-  test('that unsubscribed, bounced or was deleted is SKIPPED with a reason', async () => {
-    const { id, batches } = await startCampaign(4)
+  test('that unsubscribed, bounced, was deleted or merged is SKIPPED with a reason', async () => {
+    const { id, batches } = await startCampaign(5)
     const batch = await claim(batches[0])
-    const [unsubscribed, bounced, deleted, subscribed] = batch.contactUuids
+    const [unsubscribed, bounced, deleted, merged, subscribed] = batch.contactUuids
     await setSubscription(unsubscribed, 'UNSUBSCRIBED')
     await setSubscription(bounced, 'BOUNCED')
     await ctx.db.delete(contacts).where(eq(contacts.id, idOf('con', deleted ?? '')))
+    await mergeContacts(ctx, idOf('con', subscribed ?? ''), { contactId: idOf('con', merged ?? '') })
     expect((await claimAll(batch)).map(({ id }) => uuidOf(id))).toEqual([subscribed])
-    expect(await countRecipients(ctx, id)).toEqual({ SKIPPED: 3, SENDING: 1 })
-    for (const uuid of [unsubscribed, bounced, deleted]) {
-      expect(await readRecipient(uuid)).toMatchObject({
-        error: 'The contact is no longer subscribed',
-        endedAt: expect.any(String),
-      })
-    }
+    expect(await countRecipients(ctx, id)).toEqual({ SKIPPED: 4, SENDING: 1 })
+    const left = { error: 'The contact is no longer subscribed', endedAt: expect.any(String) }
+    for (const uuid of [unsubscribed, bounced, deleted]) expect(await readRecipient(uuid)).toMatchObject(left)
+    expect(await readRecipient(merged)).toMatchObject({ error: 'The contact was merged into another' })
   })
 
   test('that is WAITING and unsubscribes is SKIPPED', async () => {

@@ -623,7 +623,7 @@ export type CampaignStats = {
      */
     failed: number;
     /**
-     * Recipients who left the list before their email was sent, or whose campaign was canceled.
+     * Recipients who left the list, or were merged into another contact, before their email was sent, or whose campaign was canceled.
      */
     skipped: number;
     /**
