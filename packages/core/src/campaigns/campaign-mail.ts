@@ -7,6 +7,7 @@ import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.
 import { lockList } from '../lists/lists.ts'
 import { withPagesUrl } from '../domains/hosts/pages-url.ts'
 import { readSenderIdentity } from '../domains/sender-identity.ts'
+import { requireSender } from '../domains/senders.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotSuppressed } from '../consent/consent-records.ts'
 import { preferencesUrl, testPreferencesUrl } from '../consent/preferences-links.ts'
@@ -34,6 +35,7 @@ import { noTracking, type TrackingLevels } from '../consent/tracking/tracking-le
 import { createTracking } from './tracking.ts'
 import { webVersionUrl } from './web-version.ts'
 import { readContact } from '../contacts/read-contact.ts'
+import { readWorkspace } from '../workspaces/workspaces.ts'
 
 /** The rendered mail of a recipient, or the fault in the template. */
 export type CampaignMail = { mail: EncodedMail | OutgoingMail } | { fault: TemplateFault }
@@ -169,15 +171,18 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 /**
  * Enqueues one test mail. The campaign can have any status. With `contactId`, the mail shows the values of that
  * contact. Throws `validation_error` if a template exceeds its limits, `quota_exceeded` if the workspace has used up
- * its quotas of emails, `opted_out` if the address is suppressed for all lists or for that of the campaign, and `forbidden` if the operator requires an owner with
- * a verified address and there is none.
+ * its quotas of emails, `opted_out` if the address is suppressed for all lists or for that of the campaign, `forbidden` if the operator requires an owner with
+ * a verified address and there is none, and as `requireSender` about a sender that the campaign or the workspace names.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
   // Before the transaction: it must not stay open while the templates are rendered.
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
-    const { listId } = await readCampaignSummary(ctx, id)
+    const { listId, fromEmail } = await readCampaignSummary(ctx, id)
     await requireVerifiedOwner(ctx, email)
+    const sender = fromEmail ?? (await readWorkspace(ctx)).fromEmail
+    // Without a sender, a test comes from `MAIL_FROM`, also before a domain is verified.
+    if (sender !== null) await requireSender(ctx, sender)
     // Before the lock of the address, as in every change of a contact.
     await requireMailQuota(ctx, 'CAMPAIGN_TEST', email)
     await requireNotSuppressed(ctx, email, listId ?? undefined)

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { loadCampaignRenderer } from '../campaigns/campaign-mail.ts'
+import { loadCampaignRenderer, sendTestMail } from '../campaigns/campaign-mail.ts'
 import { updateCampaign } from '../campaigns/campaigns.ts'
 import { pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
@@ -255,6 +255,20 @@ test('with REQUIRE_VERIFIED_DOMAIN, a campaign is sent from a verified domain on
   for (const call of [() => resumeCampaign(ctx, own.id), retry]) await expect(call()).rejects.toMatchObject(refused)
   await setStatus('VERIFIED')
   expect(await resumeCampaign(ctx, own.id)).toMatchObject({ status: 'SENDING' })
+})
+
+test('with REQUIRE_VERIFIED_DOMAIN, a test mail has a verified sender or names none', async () => {
+  const ctx = await createTestCtx(database.db, { settings: { requiresVerifiedDomain: true } })
+  const fromDefault = await createTestCampaign(ctx)
+  const own = await createTestCampaign(ctx, { fromEmail: 'ada@cogs.example' })
+  const sendTest = ({ id }: typeof own) => sendTestMail(ctx, id, { email: 'me@example.com' })
+  const refused = { code: 'domain_not_verified', message: expect.stringContaining('cogs.example is not verified') }
+  expect(await sendTest(fromDefault)).toEqual({ queued: 1 })
+  await expect(sendTest(own)).rejects.toMatchObject(refused)
+  await updateWorkspace(ctx, { fromEmail: 'hello@cogs.example' })
+  await expect(sendTest(fromDefault)).rejects.toMatchObject(refused)
+  await addVerifiedDomain(ctx, 'cogs.example')
+  for (const campaign of [own, fromDefault]) expect(await sendTest(campaign)).toEqual({ queued: 1 })
 })
 
 test('invites and resets come from the sender of the workspace, where it may send', async () => {

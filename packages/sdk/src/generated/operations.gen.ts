@@ -1375,7 +1375,7 @@ export class Campaigns extends Resource {
   /**
    * Send a test email.
    *
-   * Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 409 (`opted_out`) if the address has opted out of the list of the campaign, or of all. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.
+   * Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 409 (`opted_out`) if the address has opted out of the list of the campaign, or of all. Returns 400 or 409 (`domain_not_verified`) if the named sender is not allowed, as `send` does. Without one, the test comes from the address of the operator, and needs no verified domain. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.
    *
    * Requires the role MEMBER.
    */
