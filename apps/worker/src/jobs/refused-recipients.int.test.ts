@@ -1,7 +1,7 @@
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import { pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { type CampaignId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -141,10 +141,8 @@ test('a group that is refused as the fault of the sender pauses the campaign', a
   expect(await listEventTypes(ctx)).not.toContain('mail.bounced')
 })
 
-test('reported bounces pause the campaign before its next batch, until it is resumed', async () => {
-  smtp.decide(() => 'accept')
-  const { id, batches } = await startCampaign(230)
-  await send(batches[0])
+/** As if servers of three domains had refused 100 mails later. */
+async function reportBounces(id: CampaignId) {
   await database.pool.query(
     `update contacts set email = replace(email, '@', '@' || (length(email) % 3) || '.') where workspace_id = $1`,
     [uuidOf(ctx.workspaceId)],
@@ -154,13 +152,33 @@ test('reported bounces pause the campaign before its next batch, until it is res
       and contact_id in (select contact_id from campaign_recipients where campaign_id = $1 limit 100)`,
     [uuidOf(id)],
   )
+}
+
+const pausedForBounces = {
+  status: 'PAUSED',
+  pauseReason: expect.stringMatching(/^Servers of \d domains refused 100 of the last 200 emails/),
+}
+
+test('reported bounces pause the campaign before its next batch, until it is resumed', async () => {
+  smtp.decide(() => 'accept')
+  const { id, batches } = await startCampaign(230)
+  await send(batches[0])
+  await reportBounces(id)
   await send(batches[1])
-  expect(await readCampaign(ctx, id)).toMatchObject({
-    status: 'PAUSED',
-    pauseReason: expect.stringMatching(/^Servers of \d domains refused 100 of the last 200 emails/),
-  })
+  expect(await readCampaign(ctx, id)).toMatchObject(pausedForBounces)
   await resumeCampaign(ctx, id)
   await send(batches[1])
   expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
   expect(await readStats(ctx, id)).toMatchObject({ sent: 230 })
+})
+
+test('reported bounces pause a campaign that a user had paused and resumed', async () => {
+  smtp.decide(() => 'accept')
+  const { id, batches } = await startCampaign(230)
+  await send(batches[0])
+  await pauseCampaign(ctx, id)
+  await reportBounces(id)
+  await resumeCampaign(ctx, id)
+  await send(batches[1])
+  expect(await readCampaign(ctx, id)).toMatchObject(pausedForBounces)
 })

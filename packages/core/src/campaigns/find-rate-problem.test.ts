@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeRateProblem } from './find-rate-problem.ts'
+import { describeRateProblem, isSameProblem } from './find-rate-problem.ts'
 
 const fine = { mails: 10_000, complained: 0, hardBounces: 0, refusedOfLast: 0, refusingDomains: 0 }
 
@@ -21,4 +21,12 @@ test.each([
   { refusedOfLast: 99, refusingDomains: 9 },
 ])('a campaign does not pause with %j', (counts) => {
   expect(describeRateProblem({ ...fine, ...counts })).toBeUndefined()
+})
+
+test('a problem is the one that paused the campaign if only its counts differ', () => {
+  const bounces = describeRateProblem({ ...fine, mails: 500, hardBounces: 25 }) ?? ''
+  const moreBounces = describeRateProblem({ ...fine, mails: 520, hardBounces: 100 })
+  expect(isSameProblem(moreBounces, bounces)).toBe(true)
+  expect(isSameProblem(describeRateProblem({ ...fine, complained: 11 }), bounces)).toBe(false)
+  expect([isSameProblem(bounces, null), isSameProblem(undefined, bounces)]).toEqual([false, false])
 })

@@ -1,6 +1,6 @@
 /**
  * The rates of bounces and complaints at which a campaign pauses, because receivers would refuse the mails of the sender
- * for weeks. A worker asks before each batch. A user who resumes the campaign accepts its rates.
+ * for weeks. A worker asks before each batch. A user who resumes a campaign that its rates paused accepts them.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
@@ -48,6 +48,11 @@ export function describeRateProblem(counts: Counts): string | undefined {
     return `Servers of ${refusingDomains} domains refused ${refusedOfLast} of the last 200 emails because of the sender or the email`
   return undefined
 }
+
+/** Whether a campaign was paused for the problem. Its counts may have changed since. */
+export const isSameProblem = (problem: string | undefined, pauseReason: string | null): boolean =>
+  problem !== undefined && pauseReason !== null && withoutCounts(problem) === withoutCounts(pauseReason)
+const withoutCounts = (text: string) => text.replaceAll(/\d+/g, '')
 
 async function readCounts(ctx: Ctx, id: CampaignId): Promise<Counts> {
   const ofCampaign = { workspaceId: ctx.workspaceId, campaignId: id }

@@ -33,7 +33,7 @@ import {
   toCampaign,
   toCampaignSummary,
 } from './campaigns.ts'
-import { findRateProblem } from './find-rate-problem.ts'
+import { findRateProblem, isSameProblem } from './find-rate-problem.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 import { timestampNow } from '../kernel/validation.ts'
@@ -53,8 +53,8 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
 }
 
 /**
- * Continues a PAUSED campaign with its pending recipients. Its rates of bounces and complaints count as accepted. Throws as
- * `sendCampaign` does if the workspace may not send from the sender any more.
+ * Continues a PAUSED campaign with its pending recipients. If its rate of bounces or complaints paused it, its rates count as
+ * accepted. Throws as `sendCampaign` does if the workspace may not send from the sender any more.
  */
 export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
@@ -63,7 +63,8 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     requireStatus(campaign, ['PAUSED'], 'resumed')
     await requireSenderOf(ctx, campaign)
     await requeueWork(ctx, await findOpenBatches(ctx, id))
-    const accepted = (await findRateProblem(ctx, id)) !== undefined && { ratesAcceptedAt: timestampNow() }
+    const problem = await findRateProblem(ctx, id)
+    const accepted = isSameProblem(problem, campaign.pauseReason) && { ratesAcceptedAt: timestampNow() }
     return toCampaign(await saveStatus(ctx, campaign, { status: 'SENDING', pauseReason: null, ...accepted }))
   })
 }
