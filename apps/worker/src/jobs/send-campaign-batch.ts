@@ -4,6 +4,7 @@ import {
   loadCampaignRenderer,
 } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { TemplateFault } from '@rapport/core/campaigns/rendering/template-sources.ts'
+import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { findRateProblem } from '@rapport/core/campaigns/find-rate-problem.ts'
 import {
@@ -62,6 +63,8 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
   }
   const { render, maxGroupSize } = await loadCampaignRenderer(ctx, batch.campaignId)
   const groupSize = Math.min(mailRateLimiter.groupSize, maxGroupSize)
+  // Counted over groups, which may be smaller than `minGroupSizeToPause`.
+  let faultsInARow = 0
   for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
     const group = batch.contactUuids.slice(start, start + groupSize)
     await mailRateLimiter.wait(group.length)
@@ -79,10 +82,11 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'mail group processed')
     // The rest of the batch would be refused as well: the queue retries the job after a delay.
     if (refusal?.isFinal === false) throw new Error(`No mail of the group was sent; retrying: ${refusal.reason}`)
-    // With long templates, a full group may be smaller than `minGroupSizeToPause`. Then a full group is enough.
-    const reason = refusal?.reason ?? findTemplateFault(smtpOutcomes, Math.min(maxGroupSize, minGroupSizeToPause))
+    const haveFault = smtpOutcomes.every((outcome) => outcome.hasTemplateFault)
+    faultsInARow = haveFault ? faultsInARow + smtpOutcomes.length : 0
+    const reason = refusal?.reason ?? (await findTemplateFault(ctx, batch, { outcomes, faultsInARow }))
     if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
-    if (refusal) return 'requeue'
+    if (reason !== undefined && areWaiting(outcomes)) return 'requeue'
   }
   return 'done'
 }
@@ -129,8 +133,9 @@ interface Group {
 
 /**
  * Renders the mails of a group and sends them concurrently. If rendering throws, or exceeds the time limit for every
- * recipient at the first attempt, the failure affects all mails: the recipients remain WAITING. At later attempts, the
- * group contains only recipients that failed before, so another failure of all of them does not affect all mails.
+ * recipient of a large enough group at the first attempt, the failure affects all mails: the recipients remain WAITING. At
+ * later attempts, the group contains only recipients that failed before, so another failure of all of them does not
+ * affect all mails.
  */
 async function sendGroup(
   deps: WorkerDeps,
@@ -143,7 +148,8 @@ async function sendGroup(
   })
   const isSlowOnFirstAttempt = (result: CampaignMail, index: number) =>
     'fault' in result && result.fault.isSlow === true && recipients[index]?.attempts === 1
-  const failedForAll = rendered === undefined || rendered.every(isSlowOnFirstAttempt)
+  const isLarge = recipients.length >= minGroupSizeToPause
+  const failedForAll = rendered === undefined || (isLarge && rendered.every(isSlowOnFirstAttempt))
   const sending = recipients.map(async (recipient, index): Promise<SmtpOutcome> => {
     const result = rendered?.[index]
     if (result && 'mail' in result) {
@@ -166,12 +172,22 @@ function describeFault({ message, isEmpty }: TemplateFault): string {
   return isEmpty ? `The mail was not sent, because ${message}` : `${renderingFailed}: ${message}`
 }
 
-/** Returns the fault if the template has one for every recipient of a group of at least `minGroupSize`. */
-function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
-  const [first] = smtpOutcomes
-  const isFaultForAll = smtpOutcomes.length >= minGroupSize && smtpOutcomes.every((outcome) => outcome.hasTemplateFault)
-  return isFaultForAll && first?.kind === 'refused' ? first.error : undefined
+/**
+ * Returns the fault of the template unless it may be that of a few recipients: at least `minGroupSizeToPause` in a row have
+ * one, or the template is slow for the whole group and no mail of the campaign was sent.
+ */
+async function findTemplateFault(
+  ctx: Ctx,
+  batch: ClaimedBatch,
+  { outcomes, faultsInARow }: { outcomes: RecipientOutcome[]; faultsInARow: number },
+): Promise<string | undefined> {
+  const [first] = outcomes
+  if (!first?.error || faultsInARow === 0) return undefined
+  if (faultsInARow >= minGroupSizeToPause) return first.error
+  return areWaiting(outcomes) && (await readStats(ctx, batch.campaignId)).sent === 0 ? first.error : undefined
 }
+
+const areWaiting = (outcomes: RecipientOutcome[]) => outcomes.every(({ status }) => status === 'WAITING')
 
 /** Pauses the campaign, unless it was canceled or completed in the meantime. */
 async function pauseForReason(deps: WorkerDeps, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {

@@ -4,7 +4,9 @@ import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
-import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import { resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import { updateContact } from '@rapport/core/contacts/update-contact.ts'
+import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import {
   countRecipients,
@@ -38,6 +40,11 @@ async function startCampaign(confirmed: number, html?: string) {
 }
 
 const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, 'CAMPAIGN_BATCH', uuid))
+/** A low `MAIL_RATE` and long templates make groups small. */
+const inGroupsOf = (groupSize: number): TestDeps => ({
+  ...deps,
+  mailRateLimiter: { ...deps.mailRateLimiter, groupSize },
+})
 const addressees = () =>
   smtp.mails
     .slice(before)
@@ -93,14 +100,18 @@ describe('a mail server', () => {
   })
 })
 
-test('a template that fails for a whole group pauses the campaign with the reason', async () => {
+test.each([
+  [20, 20],
+  [3, 6],
+  [1, 5],
+])('a template that fails for whole groups of %d pauses the campaign', async (groupSize, failed) => {
   const { id, uuid } = await startCampaign(30, '{% for i in (1..100000000) %}x{% endfor %}')
-  await send(uuid)
+  await send(uuid, inGroupsOf(groupSize))
   expect(await readCampaign(ctx, id)).toMatchObject({
     status: 'PAUSED',
     pauseReason: expect.stringMatching(/could not be rendered: memory alloc limit exceeded/),
   })
-  expect(await readStats(ctx, id)).toMatchObject({ pending: 10, failed: 20 })
+  expect(await readStats(ctx, id)).toMatchObject({ pending: 30 - failed, failed })
 })
 
 test('recipients whose mail is empty become FAILED, and the others get theirs', async () => {
@@ -166,6 +177,27 @@ describe('a slow template', () => {
     expect(await readStats(ctx, id)).toMatchObject({ sent: 11, pending: 0, failed: 1 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
     expect(addressees()).toEqual(createAddresses(12).filter((address) => address !== 'person-3@example.com'))
+  })
+
+  test('for one recipient alone in its group does not stop the others', async () => {
+    const { id, uuid } = await startCampaign(3, `<p>Hi</p>{% if contact.lastName == "Slow" %}${loops}{% endif %}`)
+    const { rows } = await database.pool.query<{ first: string }>(
+      'select contact_ids[1] as first from campaign_batches where campaign_id = $1',
+      [uuidOf(id)],
+    )
+    await updateContact(ctx, idOf('con', rows[0]?.first ?? ''), { lastName: 'Slow' })
+    for (const attempt of [1, 2]) {
+      await send(uuid, inGroupsOf(1))
+      // No mail was sent yet: the template may be slow for all.
+      expect(await readCampaign(ctx, id), `${attempt}`).toMatchObject({ status: 'PAUSED' })
+      expect(await readStats(ctx, id)).toMatchObject({ sent: 0, pending: 3 })
+      await resumeCampaign(ctx, id)
+    }
+    await send(uuid, inGroupsOf(1))
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 2, failed: 1 })
+    await retryCampaign(ctx, id, { includeInterrupted: false })
+    await expect(send(uuid)).rejects.toThrow('retrying')
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
   })
 
   test('does not block the worker or other campaigns', async () => {
