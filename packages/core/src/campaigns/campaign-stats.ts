@@ -8,7 +8,20 @@ import { byId } from '../request/by-id.ts'
 import { readLinkClicks } from './link-clicks.ts'
 import type { CampaignStats } from './campaign-stats.schema.ts'
 
-const sum = (column: AnyColumn) => sql<number>`coalesce(sum(${column}), 0)::int`
+const sum = (column: AnyColumn | SQL) => sql<number>`coalesce(sum(${column}), 0)::int`
+
+/** What mail servers accepted or rejected of a group of batches, and what was reported of it. */
+export const sumsOfBatches = {
+  mails: sum(sql`${campaignBatches.sent} + ${campaignBatches.failed}`),
+  bounced: sum(campaignBatches.bounced),
+  complained: sum(campaignBatches.complained),
+}
+
+/** Joins a campaign with its batches. */
+export const isOwnBatch = and(
+  eq(campaignBatches.workspaceId, campaigns.workspaceId),
+  eq(campaignBatches.campaignId, campaigns.id),
+)
 
 /**
  * Reads the counters of a campaign, those by status in one snapshot. Sums the counters of its batches: one row per 200
@@ -32,10 +45,7 @@ export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats
       complained: sum(campaignBatches.complained),
     })
     .from(campaigns)
-    .leftJoin(
-      campaignBatches,
-      and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
-    )
+    .leftJoin(campaignBatches, isOwnBatch)
     .where(byId(campaigns, ctx, id))
     .groupBy(campaigns.status, campaigns.trackClicks, campaigns.queued)
   if (!row) throw notFound('Campaign')

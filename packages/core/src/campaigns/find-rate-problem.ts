@@ -9,6 +9,7 @@ import { int } from '../db/statements/sql-types.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
+import { sumsOfBatches } from './campaign-stats.ts'
 
 interface Counts {
   /** The mails that a server accepted or refused. */
@@ -20,10 +21,10 @@ interface Counts {
   refusingDomains: number
 }
 
-const maxComplaintRate = 0.001
+export const maxComplaintRate = 0.001
 /** Below these numbers, a few reports would be a high rate. */
 export const minComplaints = 10
-const maxHardRate = 0.05
+export const maxHardRate = 0.05
 export const minMailsForHardRate = 500
 const minRefused = 100
 const minRefusingDomains = 3
@@ -57,10 +58,7 @@ const withoutCounts = (text: string) => text.replaceAll(/\d+/g, '')
 async function readCounts(ctx: Ctx, id: CampaignId): Promise<Counts> {
   const ofCampaign = { workspaceId: ctx.workspaceId, campaignId: id }
   const [totals] = await ctx.db
-    .select({
-      mails: sql<number>`coalesce(sum(${campaignBatches.sent} + ${campaignBatches.failed}), 0)::int`,
-      complained: sql<number>`coalesce(sum(${campaignBatches.complained}), 0)::int`,
-    })
+    .select({ mails: sumsOfBatches.mails, complained: sumsOfBatches.complained })
     .from(campaignBatches)
     .where(and(eq(campaignBatches.workspaceId, ctx.workspaceId), eq(campaignBatches.campaignId, id)))
   const hardBounces = await ctx.db.$count(

@@ -7,6 +7,7 @@ import { emails, templates } from '../../db/schema/index.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { int } from '../../db/statements/sql-types.ts'
 import { audit } from '../../audit/audit.ts'
+import { maxComplaintRate, maxHardRate } from '../../campaigns/find-rate-problem.ts'
 import { emit } from '../../events/emit.ts'
 import type { TemplateId } from '../../kernel/ids.ts'
 import { timeOfUpdate } from '../../kernel/time-of-update.ts'
@@ -25,9 +26,7 @@ export interface Rates {
 }
 
 const lastEmails = 1_000
-const maxComplaintRate = 0.001
 const minComplaints = 3
-const maxHardRate = 0.05
 const minEmailsForHardRate = 200
 
 /** Returns why a template with these rates pauses; undefined if they are low. */

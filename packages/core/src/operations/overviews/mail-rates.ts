@@ -1,7 +1,7 @@
 /** How many emails of a workspace, or from a domain, bounce or are reported as spam. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
-import { hasMailedSince } from '../../campaigns/campaign-stats.ts'
+import { hasMailedSince, isOwnBatch, sumsOfBatches } from '../../campaigns/campaign-stats.ts'
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, emails, templates, workspaces } from '../../db/schema/index.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
@@ -78,22 +78,16 @@ const isActive = sql`coalesce(${workspaces.suspendedAt}, now()) > ${weekAgo}`
 
 /** The counters of the batches are few compared with the recipients. */
 async function listSenders(db: Db): Promise<CampaignSender[]> {
-  const { sent, failed, bounced, complained } = campaignBatches
   return await db
     .select({
       workspace: campaigns.workspaceId,
       name: workspaces.name,
       domain,
-      mails: sql<number>`sum(${sent} + ${failed})::int`,
-      bounced: sql<number>`sum(${bounced})::int`,
-      complained: sql<number>`sum(${complained})::int`,
+      ...sumsOfBatches,
     })
     .from(campaigns)
     .innerJoin(workspaces, eq(workspaces.id, campaigns.workspaceId))
-    .innerJoin(
-      campaignBatches,
-      and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
-    )
+    .innerJoin(campaignBatches, isOwnBatch)
     .where(and(hasMailedSince(weekAgo), isActive, isNull(workspaces.deletedAt)))
     .groupBy(campaigns.workspaceId, workspaces.name, domain)
 }

@@ -1,7 +1,7 @@
 /** What an operator compares of all workspaces: their size, what they send, and what waits or fails. */
-import { and, asc, count, eq, isNull, max, sql } from 'drizzle-orm'
+import { asc, count, eq, isNull, max, sql } from 'drizzle-orm'
 import { minComplaints, minMailsForHardRate } from '../../campaigns/find-rate-problem.ts'
-import { hasMailedSince } from '../../campaigns/campaign-stats.ts'
+import { hasMailedSince, isOwnBatch, sumsOfBatches } from '../../campaigns/campaign-stats.ts'
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, contacts, deliveries, emails, work, workspaces } from '../../db/schema/index.ts'
 import type { CampaignId, WorkspaceId } from '../../kernel/ids.ts'
@@ -163,20 +163,14 @@ async function countDeliveries(db: Db) {
 const monthAgo = sql`now() - interval '30 days'`
 
 async function listSentCampaigns(db: Db) {
-  const { sent, failed, bounced, complained } = campaignBatches
   return await db
     .select({
       workspaceId: campaigns.workspaceId,
       campaignId: campaigns.id,
-      mails: sql<number>`sum(${sent} + ${failed})::int`,
-      bounced: sql<number>`sum(${bounced})::int`,
-      complained: sql<number>`sum(${complained})::int`,
+      ...sumsOfBatches,
     })
     .from(campaigns)
-    .innerJoin(
-      campaignBatches,
-      and(eq(campaignBatches.workspaceId, campaigns.workspaceId), eq(campaignBatches.campaignId, campaigns.id)),
-    )
+    .innerJoin(campaignBatches, isOwnBatch)
     .where(hasMailedSince(monthAgo))
     .groupBy(campaigns.workspaceId, campaigns.id)
 }
