@@ -33,6 +33,11 @@ const logInDescription =
   'time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures ' +
   'in total, attempts from clients that have not logged in during the last 90 days return 429 too.'
 
+const resetPasswordDescription =
+  'Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was ' +
+  'never verified, someone else may have signed up with it: the API keys and invites that the user created are ' +
+  'revoked, and of the workspaces that they own, the webhooks are disabled and the mail hooks deleted.'
+
 /** The routes that issue and restore credentials. They require none. */
 export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   app.post(
@@ -102,8 +107,7 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         tags,
         operationId: 'auth.resetPassword',
         summary: 'Reset a password',
-        description:
-          'Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never verified, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.',
+        description: resetPasswordDescription,
         body: ResetPasswordInput,
         response: { 204: Empty },
       },

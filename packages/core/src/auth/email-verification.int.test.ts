@@ -3,11 +3,13 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
-import { apiKeys, invites, mails, members, users, webhooks } from '../db/schema/index.ts'
+import { apiKeys, invites, mailHooks, mails, members, users, webhooks } from '../db/schema/index.ts'
 import { signPayload } from '../kernel/crypto.ts'
+import { createMailHook } from '../mail-hooks/mail-hooks.ts'
 import { acceptInvite, createInvite } from '../team/invites.ts'
 import { renderMail } from '../operations/mail/render-mail.ts'
 import { createTestCtx, createTestWebhook, testSettings, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
+import { providerSecrets } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createApiKey } from './api-keys.ts'
 import { ApiKeyInput } from './auth.schema.ts'
@@ -38,17 +40,19 @@ const isVerified = async () => (await logIn(base, { email, password })).user.ema
 const backdateLastMail = (interval: string) =>
   database.db.execute(sql`update users set ${backdate('verification_mailed_at', interval)}`)
 
-/** Creates a key, an invite and a webhook. Returns a function that counts those that remain. */
+/** Creates a key, an invite, a webhook and a mail hook. Returns a function that counts those that remain. */
 async function createRecords(by: Ctx) {
   await createApiKey(by, ApiKeyInput.parse({ name: 'for later' }))
   await createInvite(by, { email: `friend-${(userCount += 1)}@example.com`, role: 'ADMIN' })
   await createTestWebhook(by)
+  await createMailHook(by, { provider: 'postmark', secret: providerSecrets.postmark })
   const { workspaceId } = by
   const isEnabled = sql`${webhooks.workspaceId} = ${uuidOf(workspaceId)} and ${webhooks.enabled}`
   return async () => ({
     keys: await database.db.$count(apiKeys, eq(apiKeys.workspaceId, workspaceId)),
     invites: await database.db.$count(invites, eq(invites.workspaceId, workspaceId)),
     webhooks: await database.db.$count(webhooks, isEnabled),
+    mailHooks: await database.db.$count(mailHooks, eq(mailHooks.workspaceId, workspaceId)),
   })
 }
 
@@ -116,23 +120,23 @@ test('accepting an invite verifies the address of a new or existing account', as
 
 test('a reset revokes what an account with an unverified address created', async () => {
   const countRemaining = await createRecords(ctx)
-  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1, mailHooks: 1 })
   await reset()
-  expect(await countRemaining()).toEqual({ keys: 0, invites: 0, webhooks: 0 })
+  expect(await countRemaining()).toEqual({ keys: 0, invites: 0, webhooks: 0, mailHooks: 0 })
   expect((await logIn(base, { email, password: newPassword })).user.emailVerifiedAt).not.toBeNull()
   // The address is verified now: the next reset revokes nothing.
   const countRemainingLater = await createRecords(ctx)
   await database.db.execute(sql`update password_resets set ${backdate('created_at', '2 hours')}`)
   await requestPasswordReset(base, { email })
   await resetPassword(base, { token: await mailed(), password })
-  expect(await countRemainingLater()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  expect(await countRemainingLater()).toEqual({ keys: 1, invites: 1, webhooks: 1, mailHooks: 1 })
 })
 
 test('a reset revokes nothing of an account with a verified address', async () => {
   await verifyEmail(base, { token: await mailed(), password })
   const countRemaining = await createRecords(ctx)
   await reset()
-  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1, mailHooks: 1 })
 })
 
 test('in other workspaces, a reset revokes only what the account created', async () => {
@@ -144,7 +148,7 @@ test('in other workspaces, a reset revokes only what the account created', async
     ApiKeyInput.parse({ name: 'own key' }),
   )
   await reset()
-  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1, mailHooks: 1 })
 })
 
 test('the reset email announces what will be revoked', async () => {

@@ -75,6 +75,12 @@ export function deleteMailHook(ctx: Ctx, id: MailHookId): Promise<void> {
   })
 }
 
+/** Deletes all mail hooks of the workspace. After the caller's commit, messages to their URLs are refused. */
+export async function deleteAllMailHooks(ctx: Ctx): Promise<void> {
+  const deleted = await ctx.db.delete(mailHooks).where(isInWorkspace(ctx)).returning()
+  for (const { id, provider } of deleted) await audit(ctx, 'mail_hook.deleted', { subjectId: id, provider })
+}
+
 /** Creates a hook of the installation, for the operator. */
 export async function createInstallationHook({ db, settings }: BaseCtx, input: MailHookInput): Promise<MailHook> {
   const row = newHook(settings, { ...input, workspaceId: null })

@@ -126,7 +126,7 @@ export class Auth extends Resource {
   /**
    * Reset a password.
    *
-   * Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never verified, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.
+   * Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never verified, someone else may have signed up with it: the API keys and invites that the user created are revoked, and of the workspaces that they own, the webhooks are disabled and the mail hooks deleted.
    */
   resetPassword(body: types.AuthResetPasswordData['body'], options?: RequestOptions): ApiPromise<void> {
     return this.client.request({ method: 'POST', path: '/auth/reset-password', body }, options)

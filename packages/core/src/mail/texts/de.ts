@@ -40,7 +40,7 @@ export const de: MailTexts = {
     title: 'Neues Passwort wählen',
     text: (address) => `Für ${address} wurde ein neues Passwort angefordert.`,
     warning:
-      'Diese Adresse wurde nie bestätigt. Vielleicht hat jemand anderes das Konto angelegt. Mit einem neuen Passwort werden deshalb zu Ihrer Sicherheit auch die API-Schlüssel und Einladungen widerrufen, die mit dem Konto erstellt wurden, und die Webhooks der Arbeitsbereiche abgeschaltet, die dem Konto gehören. Bitte prüfen Sie danach die Mitglieder dieser Arbeitsbereiche.',
+      'Diese Adresse wurde nie bestätigt. Vielleicht hat jemand anderes das Konto angelegt. Mit einem neuen Passwort werden deshalb zu Ihrer Sicherheit auch die API-Schlüssel und Einladungen widerrufen, die mit dem Konto erstellt wurden. In den Arbeitsbereichen, die dem Konto gehören, werden die Webhooks abgeschaltet und die Mail-Hooks gelöscht. Bitte prüfen Sie danach die Mitglieder dieser Arbeitsbereiche.',
     button: 'Neues Passwort wählen',
     small:
       'Der Link ist eine Stunde lang gültig und kann einmal verwendet werden. Falls Sie ihn nicht angefordert haben, können Sie diese E-Mail ignorieren: Ihr Passwort bleibt unverändert.',

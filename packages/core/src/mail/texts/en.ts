@@ -42,7 +42,7 @@ export const en = {
     text: (address: string) => `We received a request to reset the password of ${address}.`,
     /** Of an account whose address was never verified. */
     warning:
-      'This address was never verified, so someone else may have created the account. For your security, choosing a new password also revokes the API keys and invites that the account created, and disables the webhooks of the workspaces it owns. Please review the members of these workspaces afterwards.',
+      'This address was never verified, so someone else may have created the account. For your security, choosing a new password also revokes the API keys and invites that the account created, disables the webhooks of the workspaces it owns, and deletes their mail hooks. Please review the members of these workspaces afterwards.',
     button: 'Choose a new password',
     small:
       'This link expires in one hour and works once. If you did not request it, you can ignore this email: your password stays the same.',

@@ -39,7 +39,7 @@ export const es: MailTexts = {
     title: 'Elija una contraseña nueva',
     text: (address) => `Hemos recibido una solicitud para restablecer la contraseña de ${address}.`,
     warning:
-      'Esta dirección nunca se confirmó, por lo que es posible que otra persona haya creado la cuenta. Por su seguridad, al elegir una contraseña nueva también se revocan las claves de API y las invitaciones que creó la cuenta, y se desactivan los webhooks de los espacios de trabajo que le pertenecen. Después, revise los miembros de esos espacios.',
+      'Esta dirección nunca se confirmó, por lo que es posible que otra persona haya creado la cuenta. Por su seguridad, al elegir una contraseña nueva también se revocan las claves de API y las invitaciones que creó la cuenta. En los espacios de trabajo que le pertenecen, se desactivan los webhooks y se eliminan los hooks de correo. Después, revise los miembros de esos espacios.',
     button: 'Elegir una contraseña nueva',
     small:
       'Este enlace caduca dentro de una hora y solo funciona una vez. Si no lo ha solicitado, puede ignorar este correo: su contraseña no cambiará.',

@@ -41,7 +41,7 @@ export const fr: MailTexts = {
     title: 'Choisissez un nouveau mot de passe',
     text: (address) => `Nous avons reçu une demande de réinitialisation du mot de passe du compte ${address}.`,
     warning:
-      'Cette adresse n’a jamais été confirmée\u202f: il est possible qu’une autre personne ait créé le compte. Pour votre sécurité, le choix d’un nouveau mot de passe révoque aussi les clés d’API et les invitations créées par ce compte, et désactive les webhooks des espaces de travail qui appartiennent à ce compte. Veuillez ensuite vérifier les membres de ces espaces.',
+      'Cette adresse n’a jamais été confirmée\u202f: il est possible qu’une autre personne ait créé le compte. Pour votre sécurité, le choix d’un nouveau mot de passe révoque aussi les clés d’API et les invitations créées par ce compte, désactive les webhooks des espaces de travail qui appartiennent à ce compte et supprime leurs hooks d’e-mail. Veuillez ensuite vérifier les membres de ces espaces.',
     button: 'Choisir un nouveau mot de passe',
     small:
       'Ce lien est valable une heure et ne fonctionne qu’une fois. Si vous n’êtes pas à l’origine de cette demande, vous pouvez ignorer cet e-mail\u202f: votre mot de passe reste inchangé.',

@@ -40,7 +40,7 @@ export const it: MailTexts = {
     title: 'Scelga una nuova password',
     text: (address) => `Abbiamo ricevuto una richiesta di reimpostare la password di ${address}.`,
     warning:
-      'Questo indirizzo non è mai stato confermato, quindi qualcun altro potrebbe aver creato l’account. Per la Sua sicurezza, con una nuova password vengono revocati anche le chiavi API e gli inviti creati dall’account e vengono disattivati i webhook degli spazi di lavoro di cui è proprietario. In seguito, controlli i membri di questi spazi di lavoro.',
+      'Questo indirizzo non è mai stato confermato, quindi qualcun altro potrebbe aver creato l’account. Per la Sua sicurezza, con una nuova password vengono revocati anche le chiavi API e gli inviti creati dall’account. Negli spazi di lavoro di cui è proprietario vengono disattivati i webhook ed eliminati gli hook email. In seguito, controlli i membri di questi spazi di lavoro.',
     button: 'Imposta nuova password',
     small:
       'Il link scade tra un’ora e funziona una sola volta. Se non ha fatto Lei questa richiesta, può ignorare questa email: la Sua password resta la stessa.',

@@ -39,7 +39,7 @@ export const pt: MailTexts = {
     title: 'Escolha uma nova senha',
     text: (address) => `Recebemos um pedido para redefinir a senha de ${address}.`,
     warning:
-      'Este endereço nunca foi confirmado; por isso, outra pessoa pode ter criado a conta. Para sua segurança, ao escolher uma nova senha, também são revogadas as chaves de API e os convites que a conta criou, e são desativados os webhooks dos espaços de trabalho que pertencem a ela. Depois disso, confira os membros desses espaços de trabalho.',
+      'Este endereço nunca foi confirmado; por isso, outra pessoa pode ter criado a conta. Para sua segurança, ao escolher uma nova senha, também são revogadas as chaves de API e os convites que a conta criou. Nos espaços de trabalho que pertencem a ela, os webhooks são desativados e os hooks de e-mail são excluídos. Depois disso, confira os membros desses espaços de trabalho.',
     button: 'Escolher uma nova senha',
     small:
       'Este link expira em uma hora e funciona uma única vez. Se você não fez este pedido, pode ignorar este e-mail: sua senha continua a mesma.',

@@ -4,6 +4,7 @@ import { replacePassword } from '../../auth/password-resets.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
 import { members, users } from '../../db/schema/index.ts'
 import { deleteInvitesByCreator } from '../../team/invites.ts'
+import { deleteAllMailHooks } from '../../mail-hooks/mail-hooks.ts'
 import { disableWebhooks } from '../../webhooks/webhooks.ts'
 import { deleteApiKeysByCreator } from '../../auth/api-keys.ts'
 import { markEmailVerified } from '../../auth/users.ts'
@@ -16,9 +17,9 @@ export function resetPassword(base: BaseCtx, input: ResetPasswordInput): Promise
 
 /**
  * The token proves that the user owns the address. If that was not proved before, another person may have created the
- * account: the API keys and invites that it created are revoked, and the webhooks of workspaces that it owns are
- * disabled, as they would leak new data. Other members stay: each of them accepted an invite sent to their own address,
- * and the owner can list and remove them.
+ * account: the API keys and invites that it created are revoked. In workspaces that it owns, the webhooks are disabled,
+ * as they would leak new data, and the mail hooks are deleted, as their secrets suppress any address. Other members
+ * stay: each of them accepted an invite sent to their own address, and the owner can list and remove them.
  */
 async function confirmOwnership(base: BaseCtx, userId: UserId): Promise<void> {
   const [user] = await base.db
@@ -37,7 +38,9 @@ async function confirmOwnership(base: BaseCtx, userId: UserId): Promise<void> {
     const ctx: Ctx = { ...base, workspaceId, actor: { kind: 'user', userId, role } }
     await deleteApiKeysByCreator(ctx, userId)
     await deleteInvitesByCreator(ctx, userId)
-    if (role === 'OWNER') await disableWebhooks(ctx)
+    if (role !== 'OWNER') continue
+    await disableWebhooks(ctx)
+    await deleteAllMailHooks(ctx)
   }
   await markEmailVerified(base, userId)
 }
