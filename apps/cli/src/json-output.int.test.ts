@@ -63,7 +63,7 @@ const outputs: Record<string, { words?: string[]; fields: string[]; record?: obj
   'workspace resume': { words: ['WORKSPACE'], fields: ['workspaceId', 'suspendedAt'] },
   'workspace delete': { words: ['WORKSPACE', '--name', 'Analytical Engines'], fields: ['id', 'name'] },
   'user list': { fields: ['data'] },
-  'user reset': { words: ['ada@example.com'], fields: ['userId', 'email', 'endedSessions'] },
+  'user reset': { words: ['ada@example.com'], fields: ['userId', 'email', 'emailVerifiedAt', 'endedSessions'] },
   'key list': { words: ['--workspace', 'WORKSPACE'], fields: ['data'] },
   'key create': {
     words: ['--workspace', 'WORKSPACE', '--name', 'Site'],

@@ -78,7 +78,7 @@ test('user reset emails the link to the owner of the address only, and is audite
   const ctx = await createAccount('reset@example.com')
   const { stdout, stderr } = await run('user', 'reset', 'RESET@example.com')
   expect(stdout).toBe('')
-  expect(stderr).toBe('The email to reset@example.com is queued. 0 sessions ended.')
+  expect(stderr).toContain('The email to reset@example.com is queued. 0 sessions ended.')
   expect(await listActions(ctx)).toEqual([
     ['password_reset.requested', 'system'],
     ['session.created', 'user'],
@@ -89,6 +89,16 @@ test('user reset emails the link to the owner of the address only, and is audite
   await logIn(ctx, { email: 'reset@example.com', password: 'another long and secret sentence' })
 })
 
+test('user reset warns what else a new password revokes, of an unverified address', async () => {
+  const ctx = await createAccount('unverified@example.com')
+  const queued = 'The email to unverified@example.com is queued. 0 sessions ended.'
+  const { stderr } = await run('user', 'reset', 'unverified@example.com')
+  expect(stderr).toContain(`${queued}\nThe address was never verified: the new password also revokes the API keys`)
+  const token = await readMailedToken(ctx, 'unverified@example.com')
+  await resetPassword(ctx, { token, password: 'another long and secret sentence' })
+  expect((await run('user', 'reset', 'unverified@example.com')).stderr).toBe(queued)
+})
+
 test('user reset --end-sessions ends the sessions of the account, and of no other', async () => {
   const [ctx, other] = [await createAccount('end@example.com'), await createAccount('end-other@example.com')]
   await logIn(ctx, { email: 'end@example.com', password })
@@ -97,6 +107,7 @@ test('user reset --end-sessions ends the sessions of the account, and of no othe
   expect(await runForJson(database.url, ['user', 'reset', 'end@example.com', '--end-sessions'])).toEqual({
     userId: expect.stringMatching(/^usr_/),
     email: 'end@example.com',
+    emailVerifiedAt: null,
     endedSessions: 2,
   })
   expect(before - (await countSessions())).toBe(2)

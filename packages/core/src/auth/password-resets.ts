@@ -6,6 +6,7 @@ import type { Db } from '../db/client.ts'
 import { purgeRows } from '../db/statements/purge-rows.ts'
 import { AppError, invalidToken, notFound } from '../kernel/errors.ts'
 import { newId, type UserId, type WorkspaceId } from '../kernel/ids.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { readMailLanguage } from '../workspaces/mail-language.ts'
 import { readWorkspaceSender } from '../domains/sender-identity.ts'
@@ -46,7 +47,7 @@ export async function requestPasswordReset(
 export async function sendPasswordReset(
   base: BaseCtx,
   { email, endSessions }: { email: string; endSessions: boolean },
-): Promise<{ userId: UserId; email: string; endedSessions: number }> {
+): Promise<{ userId: UserId; email: string; emailVerifiedAt: Timestamp | null; endedSessions: number }> {
   return inAccountTransaction(base, async (base) => {
     const user = await lockAccount(base, email)
     if (!user) throw notFound('User')
@@ -57,14 +58,15 @@ export async function sendPasswordReset(
       )
     await mailPasswordReset(base, user)
     await auditOperatorOfAccount(base, 'password_reset.requested', user.id)
-    const ended = endSessions ? await endAllSessions(base, user.id) : 0
-    return { userId: user.id, email: user.email, endedSessions: ended }
+    const endedSessions = endSessions ? await endAllSessions(base, user.id) : 0
+    return { userId: user.id, email: user.email, emailVerifiedAt: user.emailVerifiedAt, endedSessions }
   })
 }
 
 interface Account {
   id: UserId
   email: string
+  emailVerifiedAt: Timestamp | null
   /** The first workspace that the user joined. */
   workspaceId: WorkspaceId
 }
@@ -72,7 +74,7 @@ interface Account {
 /** Locks the user of the address. Undefined without a user, or without a workspace: then the user cannot log in. */
 async function lockAccount(base: BaseCtx, email: string): Promise<Account | undefined> {
   const [user] = await base.db
-    .select({ id: users.id, email: users.email })
+    .select({ id: users.id, email: users.email, emailVerifiedAt: users.emailVerifiedAt })
     .from(users)
     .where(sql`lower(${users.email} collate "C") = lower(${email} collate "C")`)
     .for('no key update')
