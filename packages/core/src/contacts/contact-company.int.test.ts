@@ -36,9 +36,12 @@ const emailsOf = async (query: Record<string, string>) =>
 
 test('a new contact copies the name of its company, unless it has a text', async () => {
   const bare = await createTestContact(ctx, { companyId: acme })
+  // In a POST, null is as if the field were left out.
+  const ofNull = await createTestContact(ctx, { companyId: acme, company: null })
   const named = await createTestContact(ctx, { companyId: acme, company: 'ACME Inc.' })
   const cleared = await upsertContact(ctx, { email: 'c@example.com', companyId: acme, company: null })
-  expect([bare, named, cleared.contact]).toMatchObject([
+  expect([bare, ofNull, named, cleared.contact]).toMatchObject([
+    { companyId: acme, company: 'Acme' },
     { companyId: acme, company: 'Acme' },
     { companyId: acme, company: 'ACME Inc.' },
     { companyId: acme, company: null },

@@ -165,8 +165,13 @@ export const NewContact = z
     firstName: writable.firstName.default(''),
     lastName: writable.lastName.default(''),
     phone: writable.phone.default(null),
-    /** No default: with `companyId`, a missing text is the name of the company. */
-    company: writable.company.optional(),
+    /** No default: with `companyId`, a missing text is the name of the company. `null` is missing too, unlike in a PUT. */
+    company: writable.company
+      .transform((company) => company ?? undefined)
+      .optional()
+      .describe(
+        'The company, as a text. If it is empty, `null` or omitted, a contact with a `companyId` gets the name of that company.',
+      ),
     customFieldValues: writable.customFieldValues.default({}),
     tags: writable.tags.default([]),
     source: writable.source.default(null),

@@ -1351,7 +1351,7 @@ export type ContactCreate = {
      */
     phone?: string | null;
     /**
-     * The company, as a text. `null` or empty for none. Without it, a contact that gets a `companyId` and has no text gets the name of that company.
+     * The company, as a text. If it is empty, `null` or omitted, a contact with a `companyId` gets the name of that company.
      */
     company?: string | null;
     /**
