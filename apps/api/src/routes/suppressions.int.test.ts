@@ -67,16 +67,30 @@ test('a search for an address needs the role MEMBER', async () => {
   expectError(await api.call('GET', '/suppressions?email=nonsense', { key: workspace.key }), 400)
 })
 
-test('a suppressed address gets neither a test email nor an invite', async () => {
+const invite = (email: string) =>
+  api.call<{ id: string }>('POST', '/invites', { key: workspace.token, body: { email, role: 'VIEWER' } })
+
+test('an opt-out refuses a test email, and no invite, as that is no newsletter', async () => {
   const email = freshEmail()
   await suppress({ email, reason: 'OPTED_OUT' })
   const list = await api.create('/lists', workspace.key, { name: 'News' })
-  const campaign = await api.create('/campaigns', workspace.key, { name: 'a', subject: 'b', listId: list['id'] })
-  const sent = [
-    await api.call('POST', `/campaigns/${String(campaign['id'])}/send-test`, { key: workspace.key, body: { email } }),
-    await api.call('POST', '/invites', { key: workspace.token, body: { email, role: 'VIEWER' } }),
-  ]
-  for (const response of sent) expect(expectError(response, 409)).toMatchObject({ code: 'opted_out' })
+  const { id } = await api.create<{ id: string }>('/campaigns', workspace.key, {
+    name: 'a',
+    subject: 'b',
+    listId: list['id'],
+  })
+  const tested = await api.call('POST', `/campaigns/${id}/send-test`, { key: workspace.key, body: { email } })
+  expect(expectError(tested, 409)).toMatchObject({ code: 'opted_out' })
+  expect(await invite(email)).toMatchObject({ status: 201 })
+})
+
+test.each(['BOUNCED', 'MANUAL'])('an address that is %s gets no invite, and no new link of one', async (reason) => {
+  const [unknown, invited] = [freshEmail(), freshEmail()]
+  const { id } = (await invite(invited)).body
+  for (const email of [unknown, invited]) await suppress({ email, reason })
+  const resent = await api.call('POST', `/invites/${id}/resend`, { key: workspace.token })
+  for (const response of [await invite(unknown), resent])
+    expect(expectError(response, 409)).toMatchObject({ code: 'opted_out', reason })
 })
 
 test('an opt-out of one list refuses test emails of that list, and of no other', async () => {

@@ -40,8 +40,9 @@ const currentMember = recordById(Member, { lock: lockWorkspace, read: readMember
 const inviteLimits =
   'An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, ' +
   'also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More ' +
-  'requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner ' +
-  'has verified theirs.'
+  'requests return 409 with `retry-after`. Returns 409 with the code `opted_out` if the address is suppressed as ' +
+  '`BOUNCED`, `COMPLAINED` or `MANUAL`; an opt-out from newsletters stops no invite. Returns 403 if the operator ' +
+  'requires a verified email address and no owner has verified theirs.'
 const createDescription =
   'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a ' +
   `member. ${inviteLimits}`

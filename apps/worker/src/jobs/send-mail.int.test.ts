@@ -10,6 +10,7 @@ import { enqueueMail } from '@rapport/core/mail/mails.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { optOutContact } from '@rapport/core/operations/contacts/opt-out-contact.ts'
 import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
+import { createInvite } from '@rapport/core/team/invites.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -222,6 +223,16 @@ describe('a test mail', () => {
     expect(await readMail(uuid)).toMatchObject({ status: 'FAILED' })
     expect([received(), await listPendingWork(ctx)]).toEqual([[], []])
   })
+})
+
+test.each([
+  ['OPTED_OUT', 1],
+  ['MANUAL', 0],
+] as const)('an invite whose address is %s meanwhile is sent %i times', async (reason, times) => {
+  await createInvite(ctx, { email: 'ada@example.com', role: 'VIEWER' })
+  await createSuppression(ctx, { email: 'ada@example.com', reason })
+  await send((await listPendingWork(ctx, 'mail')).at(-1) ?? '')
+  expect(received()).toHaveLength(times)
 })
 
 test.each([2, 10, 100])('%d concurrent jobs send one mail', async (times) => {

@@ -1,8 +1,8 @@
 /**
  * Whether an email that a person's request, account or order causes may go to an address: the counterpart of
- * `isMailable`, for `POST /emails`, the claim of an email, and the question before an email that waited. An opt-out from
- * newsletters does not stop it, as it carries no advertising. A bounce, a complaint and a block do: MANUAL is what a
- * workspace records for a person who wants no email at all.
+ * `isMailable`, for `POST /emails`, the claim of an email, the question before an email that waited, and invites. An
+ * opt-out from newsletters does not stop it, as it carries no advertising. A bounce, a complaint and a block do: MANUAL
+ * is what a workspace records for a person who wants no email at all.
  */
 import { sql } from 'drizzle-orm'
 import type { AddressedContact } from '../consent/consent-records.ts'
@@ -38,16 +38,22 @@ export async function findEmailBlocks(
   if (found.length === 0) return blocks
   for (const { id, email } of contacts) {
     const own = hashEmailWithAllKeys(ctx, email)
-    const reasons = new Set(
-      found.flatMap(({ emailHash, contactId, reason }) =>
-        contactId === id || (emailHash !== null && own.includes(emailHash)) ? [reason] : [],
-      ),
+    const strictest = findStrictest(
+      found.filter(({ emailHash, contactId }) => contactId === id || (emailHash !== null && own.includes(emailHash))),
     )
-    const strictest = blockingReasons.find((reason) => reasons.has(reason))
     if (strictest) blocks.set(id, strictest)
   }
   return blocks
 }
+
+/** The same for an address, which may be that of no contact. */
+export async function findAddressBlock(ctx: Ctx, email: string): Promise<BlockingReason | undefined> {
+  const hashes = hashEmailWithAllKeys(ctx, email)
+  return findStrictest(await findBlocks(ctx.db, { workspaceId: ctx.workspaceId, hashes, contactIds: [] }))
+}
+
+const findStrictest = (found: readonly { reason: BlockingReason }[]) =>
+  blockingReasons.find((blocking) => found.some(({ reason }) => reason === blocking))
 
 /** Also what a subscription still says whose suppression is lost: with the SECRET_KEY, or in a backup without its key. */
 const findBlocks = namedStatement('find what stops emails', {
@@ -78,4 +84,10 @@ export const describeBlock = (reason: BlockingReason) => `The address is suppres
 export function createBlockedError(reason: BlockingReason): AppError {
   const remedy = reason === 'COMPLAINED' ? 'only its owner can lift it' : 'an admin can lift the suppression'
   return conflict('opted_out', `${describeBlock(reason)}: ${remedy}`, { reason })
+}
+
+/** Throws if emails to an address are stopped, which may be that of no contact. */
+export async function requireNotBlocked(ctx: Ctx, email: string): Promise<void> {
+  const reason = await findAddressBlock(ctx, email)
+  if (reason) throw createBlockedError(reason)
 }

@@ -18,7 +18,7 @@ import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { toMailName } from '../mail/mail-names.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
-import { requireNotSuppressed } from '../consent/consent-records.ts'
+import { requireNotBlocked } from '../suppressions/email-block.ts'
 import { readWorkspaceSender } from '../domains/sender-identity.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas } from '../quotas/require-quota.ts'
@@ -63,7 +63,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
         ),
       )
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
-    await requireNotSuppressed(ctx, row.email)
+    await requireNotBlocked(ctx, row.email)
     await requireMailQuota(ctx, 'INVITE', row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
@@ -86,7 +86,7 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
       .returning()
     if (!row) throw notFound('Invite')
     requireRoleNotAboveOwn(ctx, row.role)
-    await requireNotSuppressed(ctx, row.email)
+    await requireNotBlocked(ctx, row.email)
     await requireMailQuota(ctx, 'INVITE', row.email)
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed(row)))
     await ctx.db

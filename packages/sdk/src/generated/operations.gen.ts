@@ -401,7 +401,7 @@ export class Invites extends Resource {
   /**
    * Create an invite.
    *
-   * Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.
+   * Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 409 with the code `opted_out` if the address is suppressed as `BOUNCED`, `COMPLAINED` or `MANUAL`; an opt-out from newsletters stops no invite. Returns 403 if the operator requires a verified email address and no owner has verified theirs.
    *
    * Requires the role ADMIN.
    */
@@ -445,7 +445,7 @@ export class Invites extends Resource {
   /**
    * Resend an invite.
    *
-   * Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.
+   * Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 409 with the code `opted_out` if the address is suppressed as `BOUNCED`, `COMPLAINED` or `MANUAL`; an opt-out from newsletters stops no invite. Returns 403 if the operator requires a verified email address and no owner has verified theirs.
    *
    * Requires the role ADMIN.
    */

@@ -15,6 +15,7 @@ import { isRefused } from '../../consent/link-rules.ts'
 import { type ClaimedMail, isRequestedMail, type Mail, type MailOutcome } from '../../mail/mails.ts'
 import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
+import { findAddressBlock } from '../../suppressions/email-block.ts'
 import { findHolder } from '../preferences/personal-data-mail.ts'
 
 type Refused = Extract<MailOutcome, { kind: 'refused' }>
@@ -35,11 +36,15 @@ export async function askAgainForMail(ctx: Ctx, mail: ClaimedMail): Promise<Refu
   return (await mayBeMailed(ctx, mail)) ? undefined : nothingToSend
 }
 
-/** A person who asks for a mail gets it after an opt-out too. Mails about an account always go to its user. */
+/**
+ * A person who asks for a mail gets it after an opt-out too, and so does a person who is invited. Mails about an account
+ * always go to its user.
+ */
 export async function mayBeMailed(ctx: Ctx, mail: Mail): Promise<boolean> {
   const { kind, toAddress: email, data } = mail
+  if (kind === 'INVITE') return (await findAddressBlock(ctx, email)) === undefined
   const isRequested = isRequestedMail(kind)
-  if (!isRequested && kind !== 'CAMPAIGN_TEST' && kind !== 'INVITE') return true
+  if (!isRequested && kind !== 'CAMPAIGN_TEST') return true
   const rows = await readSuppressions(ctx, { email, listId: data.listId })
   if (!isRequested) return rows.length === 0
   if (!canConfirm(rows)) return false
