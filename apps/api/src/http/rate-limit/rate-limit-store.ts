@@ -38,8 +38,10 @@ export function createRateLimitStore({
     child(options: object) {
       // The plugin documents `routeInfo`; its types leave it out.
       const { routeInfo } = options as { routeInfo: { method?: string | string[]; url?: string } }
-      const isRoute = routeInfo.url !== undefined
-      return new RateLimitStore(options, isRoute ? `${String(routeInfo.method)} ${routeInfo.url}` : undefined)
+      if (routeInfo.url === undefined) return new RateLimitStore(options)
+      // Fastify makes a HEAD route of each GET route: both are one endpoint.
+      const method = routeInfo.method === 'HEAD' ? 'GET' : String(routeInfo.method)
+      return new RateLimitStore(options, `${method} ${routeInfo.url}`)
     }
   }
 }

@@ -118,6 +118,7 @@ test('each endpoint has its own count, regardless of query and ids', async () =>
   expect((await api.call('POST', '/public/lists/another/subscribe', { from })).status).toBe(429)
   await callRepeatedly(100, ['GET', '/contacts'], { from })
   expect((await api.call('GET', '/contacts?limit=1', { from })).status).toBe(429)
+  expect((await api.call('HEAD', '/contacts', { from })).status).toBe(429)
   expect((await api.call('POST', '/contacts', { from })).status).toBe(401)
   expect((await api.call('GET', '/contacts/con_01kag7m3v9e8fs2t4w6x8y0z1b', { from })).status).toBe(401)
 })
