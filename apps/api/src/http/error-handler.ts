@@ -12,6 +12,7 @@ import {
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
+import { unsupportedType } from './body/body-encoding.ts'
 import { describeErrorCodes } from './error-codes.ts'
 
 /** The HTTP status of each error code. A new code does not compile without one. */
@@ -177,7 +178,9 @@ function sendErrorBody(body: ErrorBody, request: FastifyRequest, reply: FastifyR
  * the errors that the client did not cause.
  */
 export function startErrorResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): ErrorBody {
-  const body = toLoggedErrorBody(error, request)
+  // The error of Fastify does not name the content type.
+  const isUnsupportedType = (error as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+  const body = toLoggedErrorBody(isUnsupportedType ? unsupportedType(request) : error, request)
   if (body.statusCode === 401 && !reply.hasHeader('www-authenticate')) {
     // RFC 6750 §3.1: no error code for a request without a credential.
     const hasCredential = request.headers.authorization !== undefined
@@ -205,7 +208,6 @@ function createErrorBody(
 
 const frameworkMessages: Record<string, string> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The content type must be application/json',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body length does not match the Content-Length header',
   FST_ERR_BAD_URL: 'The path of the URL is invalid',
   FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'Missing or invalid credential',

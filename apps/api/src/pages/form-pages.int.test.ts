@@ -244,7 +244,7 @@ test('stores no rejected form, and accepts no files', async () => {
     expectError(
       await post('x', form, { headers: { ...browser, 'content-type': type } }),
       415,
-      'The content type must be application/x-www-form-urlencoded',
+      `The content type must be application/x-www-form-urlencoded, not "${type}"`,
     )
   }
   expectError(await api.call('POST', `/f/${form.id}`, { headers: browser }), 400)

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { httpErrors } from '@fastify/sensible'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance } from 'fastify'
 
@@ -7,14 +6,7 @@ import type { FastifyInstance } from 'fastify'
 export function acceptPostedForms(app: FastifyInstance): void {
   // The parser of JSON is that of the whole API.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'buffer' },
-    async (_request: unknown, raw: Buffer) => parsePostedForm(raw),
-  )
-  app.addContentTypeParser('*', async () => {
-    throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
-  })
+  app.addContentTypeParser(formType, { parseAs: 'buffer' }, async (_: unknown, raw: Buffer) => parsePostedForm(raw))
 }
 
 const formType = 'application/x-www-form-urlencoded'

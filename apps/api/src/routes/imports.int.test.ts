@@ -109,7 +109,7 @@ test('a large file is stored in parts', async () => {
 
 test.each([
   ['JSON', { 'content-type': 'application/json' }],
-  ['plain text', { 'content-type': 'text/plain' }],
+  ['an invalid type', { 'content-type': 'csv file' }],
   ['no type', { 'content-type': '' }],
   ['another charset', { 'content-type': 'text/csv; charset=utf-16' }],
   ['another encoding', { 'content-encoding': 'br' }],
@@ -117,7 +117,7 @@ test.each([
 ])('%s returns 415 and says what is expected', async (_name, headers: Record<string, string>) => {
   const { message } = expectError(await send(csv, { headers }), 415)
   expect(message).toMatch(
-    /^The (content type must be text\/csv or application\/x-ndjson|charset "utf-16" must be utf-8 or windows-1252|content encoding must be gzip or identity, not "(gzip, )?br"$)/,
+    /^The (content type must be text\/csv or application\/x-ndjson(, not "(application\/json|csv file)")?$|charset "utf-16" must be utf-8 or windows-1252|content encoding must be gzip or identity, not "(gzip, )?br"$)/,
   )
 })
 

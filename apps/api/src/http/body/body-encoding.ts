@@ -1,6 +1,13 @@
 import { MIMEType } from 'node:util'
-import { httpErrors } from '@fastify/sensible'
+import { type HttpError, httpErrors } from '@fastify/sensible'
 import type { FastifyRequest } from 'fastify'
+
+/** The 415 for a content type that a route does not accept. It names the type, and those that the route accepts. */
+export function unsupportedType({ headers, routeOptions }: FastifyRequest): HttpError {
+  const accepted = (routeOptions.schema?.consumes ?? ['application/json']).join(' or ')
+  const type = headers['content-type']
+  return httpErrors.unsupportedMediaType(`The content type must be ${accepted}${type ? `, not ${quote(type)}` : ''}`)
+}
 
 /** The labels of ASCII in IANA's registry. WHATWG counts them as Windows-1252. */
 const ascii =
@@ -19,7 +26,7 @@ export function requirePlainUtf8(request: FastifyRequest): void {
 export function requireUtf8(contentType: string): void {
   const charset = readCharset(contentType)
   if (isUtf8(charset)) return
-  throw httpErrors.unsupportedMediaType(`The charset must be utf-8, not ${JSON.stringify(charset.slice(0, 40))}`)
+  throw httpErrors.unsupportedMediaType(`The charset must be utf-8, not ${quote(charset)}`)
 }
 
 function isUtf8(charset: string): boolean {
@@ -41,6 +48,8 @@ function readCharset(contentType: string): string {
   }
 }
 
+const quote = (text: string) => JSON.stringify(text.slice(0, 40))
+
 export type Coding = 'identity' | 'gzip'
 
 /** The coding of a body. Throws a 415 that names one that is not among the `supported` codings, and says which are. */
@@ -50,7 +59,7 @@ export function readCoding({ headers }: FastifyRequest, supported: readonly Codi
   // RFC 9110, 8.4.1.3: both names mean the same.
   const known = supported.find((name) => name === coding.toLowerCase().replace(/^x-gzip$/, 'gzip'))
   if (known && others.length === 0) return known
-  const wrong = JSON.stringify([coding, ...(known ? others : [])].join(', ').slice(0, 40))
+  const wrong = quote([coding, ...(known ? others : [])].join(', '))
   const hint = supported.length === 1 ? ': send the body uncompressed' : ''
   throw httpErrors.createError(415, `The content encoding must be ${supported.join(' or ')}, not ${wrong}${hint}`, {
     // RFC 9110, 12.5.3: the header tells the client which codings it may use.

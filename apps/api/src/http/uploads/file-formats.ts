@@ -3,6 +3,7 @@ import { httpErrors } from '@fastify/sensible'
 import { type Encoding, encodings, findEncoding } from '@rapport/core/imports/file/file-encoding.ts'
 import { truncateText } from '@rapport/core/kernel/errors.ts'
 import type { FastifyRequest } from 'fastify'
+import { unsupportedType } from '../body/body-encoding.ts'
 
 export interface FileFormat {
   format: 'csv' | 'ndjson'
@@ -36,16 +37,13 @@ const formats = new Map<string, FileFormat['format']>([
 ])
 
 /** Throws a 415 that names what is supported. */
-export function readFileFormat({ headers }: FastifyRequest): FileFormat {
-  const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(headers['content-type'] ?? '') ?? []
+export function readFileFormat(request: FastifyRequest): FileFormat {
+  const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(request.headers['content-type'] ?? '') ?? []
   const format = formats.get(type.toLowerCase())
-  if (!format) throw unsupportedFileType()
+  if (!format) throw unsupportedType(request)
   const [, label = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters) ?? []
   const encoding = findEncoding(label)
   if (!encoding)
     throw httpErrors.unsupportedMediaType(`The charset "${truncateText(label, 40)}" must be ${encodings.join(' or ')}`)
   return { format, encoding }
 }
-
-export const unsupportedFileType = () =>
-  httpErrors.unsupportedMediaType(`The content type must be ${fileTypes.join(' or ')}`)

@@ -1,13 +1,12 @@
 import { createHash, type Hash } from 'node:crypto'
 import { isKnownKey } from '@rapport/core/request/idempotency.ts'
-import type { FastifyError, FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
 import { readCoding } from '../body/body-encoding.ts'
-import { handleError } from '../error-handler.ts'
 import { hashRequest, readIdempotencyKey, responseExpired, runOnce } from '../handlers/idempotency.ts'
 import { markHandler } from '../handlers/wrap-handler.ts'
 import type { ApiTimings } from '../server/api-timings.ts'
 import { createUploadLimit, type LimitUploads } from './concurrent-uploads.ts'
-import { type FileFormat, readFileFormat, unsupportedFileType } from './file-formats.ts'
+import { type FileFormat, readFileFormat } from './file-formats.ts'
 import { readUpload } from './read-upload.ts'
 
 export type UploadTimings = Pick<ApiTimings, 'uploadIdleMs' | 'uploadGraceMs' | 'quotaTtlMs'>
@@ -41,10 +40,6 @@ export function acceptFiles(app: FastifyInstance, timings: UploadTimings): Uploa
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async () => undefined)
-  app.setErrorHandler((error, request, reply) => {
-    const isUnsupportedType = (error as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
-    return handleError(isUnsupportedType ? unsupportedFileType() : error, request, reply)
-  })
   return { limit: createUploadLimit(timings), stopping: stopping.signal, idleMs: timings.uploadIdleMs }
 }
 
