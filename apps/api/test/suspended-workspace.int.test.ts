@@ -23,6 +23,7 @@ const ctx = () => ctxOf(workspace.id)
 /** The operations by other methods than GET that work in a suspended workspace. */
 const exempt = [
   'POST /auth/logout',
+  'POST /auth/resend-verification',
   'DELETE /sessions/{id}',
   'POST /mcp',
   'POST /segments/preview',
@@ -97,6 +98,15 @@ test('visitors cannot subscribe, submit or confirm, but can unsubscribe', async 
   const page = await api.call('POST', links.confirm, { headers: { accept: 'text/html' } })
   expect([page.status, page.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8'])
   expect((await api.call('POST', links.unsubscribe)).status).toBe(200)
+})
+
+test('members can ask for another link, which verifies their address', async () => {
+  const { email, password, token: key } = workspace
+  const anHourAgo = `now() - interval '61 minutes'`
+  await api.query(`update users set verification_mailed_at = ${anHourAgo} where email = $1`, [email])
+  expect((await api.call('POST', '/auth/resend-verification', { key })).status).toBe(202)
+  const token = await api.tokenMailedTo(email)
+  expect((await api.call('POST', '/auth/verify-email', { body: { token, password } })).status).toBe(204)
 })
 
 test('members can log in and out, and a resumed workspace works at once', async () => {

@@ -181,7 +181,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     '/auth/resend-verification',
     {
       // Without `idempotent(…)`: there is at most one email an hour.
-      config: { role: 'VIEWER', errorStatuses: [403, 409] },
+      config: { role: 'VIEWER', errorStatuses: [403, 409], worksWhenSuspended: true },
       schema: {
         ...common,
         operationId: 'auth.resendVerification',
