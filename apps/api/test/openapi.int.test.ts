@@ -1,6 +1,6 @@
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { createStatusCheck } from './documented-statuses.ts'
+import { createResponseCheck } from './documented-responses.ts'
 import { operationsOf, startTestApi, type ApiResponse } from './testing.ts'
 
 interface Parameter {
@@ -218,11 +218,13 @@ test('every operation documents its errors', () => {
   }
 })
 
-test('an undocumented status fails the test that receives it', async () => {
-  const expectDocumented = createStatusCheck(api.app)
-  expectDocumented('GET', '/contacts/con_1?x=1', 404)
-  expectDocumented('GET', '/nowhere', 418)
-  expect(() => expectDocumented('GET', '/contacts/con_1', 418)).toThrow('GET /contacts/{id} returned 418')
+test('an undocumented status or header fails the test that receives it', async () => {
+  const expectDocumented = createResponseCheck(api.app)
+  expectDocumented('GET', '/contacts/con_1?x=1', { status: 404, headers: { 'x-request-id': 'r' } })
+  expectDocumented('GET', '/nowhere', { status: 418, headers: { etag: '"x"' } })
+  const receive = (status: number, headers = {}) => expectDocumented('GET', '/contacts/con_1', { status, headers })
+  expect(() => receive(418)).toThrow('GET /contacts/{id} returned 418, which')
+  expect(() => receive(404, { etag: '"x"' })).toThrow('GET /contacts/{id} returned 404 with etag, which')
 })
 
 test('every path parameter is declared with a well-formed example', () => {

@@ -14,7 +14,7 @@ import { expect } from 'vitest'
 import { buildApp, type Dependencies } from '../src/app.ts'
 import type { ApiTimings } from '../src/http/server/api-timings.ts'
 import type { ErrorBody } from '../src/http/error-handler.ts'
-import { createStatusCheck } from './documented-statuses.ts'
+import { createResponseCheck } from './documented-responses.ts'
 
 export type Json = Record<string, unknown>
 
@@ -126,7 +126,7 @@ export async function startTestApi(
   const settings = { passwordCost: cheapPasswordCost, domainKeyBits: cheapKeyBits, ...options.settings }
   const app = await buildApp({ config, database, redis, log, now, timings, settings, ...(readUrl && { readUrl }) })
   await app.ready()
-  const expectDocumented = createStatusCheck(app)
+  const expectDocumented = createResponseCheck(app)
   const baseCtx = { db: database.db, requestId: 'test', settings: { ...settingsFrom(config), ...settings } }
 
   async function call<Body>(method: string, path: string, given: Call = {}): Promise<ApiResponse<Body>> {
@@ -142,7 +142,7 @@ export async function startTestApi(
         ...given.headers,
       },
     })
-    expectDocumented(method, path, response.statusCode)
+    expectDocumented(method, path, { status: response.statusCode, headers: response.headers })
     return {
       status: response.statusCode,
       headers: response.headers as ApiResponse['headers'],

@@ -13,8 +13,8 @@ export const headers = {
     schema: { const: 'true' },
   },
   'matched-by': {
-    description: 'The key that found the contact. `none`: the contact was created.',
-    schema: { type: 'string', enum: ['externalId', 'email', 'none'] },
+    description: 'The key that found the record. `none`: the record was created.',
+    schema: { type: 'string', enum: ['externalId', 'email', 'domain', 'none'] },
   },
   'x-request-id': {
     description: 'The id of the request in the logs: that of the request header `x-request-id`, or a new one.',

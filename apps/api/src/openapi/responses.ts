@@ -23,13 +23,29 @@ const errorDescriptions: Record<string, string> = {
 /** Headers of an error status, besides those of every response. */
 const errorHeaders: Record<string, (keyof typeof headers)[]> = {
   401: ['www-authenticate'],
+  409: ['retry-after'],
   415: ['accept-encoding'],
   429: ['retry-after'],
   503: ['retry-after'],
 }
 
-/** Headers of the successful responses of one operation. */
-const ownHeaders: Record<string, (keyof typeof headers)[]> = { 'contacts.upsert': ['matched-by'] }
+/** Errors that are stored for an `Idempotency-Key`. */
+const storedErrors = ['400', '403', '404', '409']
+
+/** Headers of the successful responses of one operation, if they do not follow from its schemas. */
+const ownHeaders: Record<string, (keyof typeof headers)[]> = {
+  'auth.signUp': ['location'],
+  'campaigns.update': ['etag'],
+  'companies.upsert': ['matched-by'],
+  'contacts.upsert': ['matched-by'],
+  'emails.create': ['location'],
+  'imports.create': ['location'],
+  'pages.getEmbedScript': ['etag'],
+  'suppressions.create': ['location'],
+  'suppressions.import': ['location'],
+  'webhooks.create': ['etag'],
+  'webhooks.rotateSecret': ['etag'],
+}
 
 const errorReference = '#/components/schemas/Error'
 const errorContent = { 'application/json': { schema: { $ref: errorReference } } }
@@ -64,14 +80,15 @@ export function describeResponses(document: Document): void {
             ? (['etag'] as const)
             : []),
           ...(isSuccess(status) ? replays : []),
-          ...(isSuccess(status) ? (ownHeaders[operationId] ?? []) : []),
+          ...(isSuccess(status) ? (ownHeaders[operationId] ?? []) : (errorHeaders[status] ?? [])),
           'x-request-id',
           ...limits,
         ])
         continue
       }
       const key = name.replaceAll(' ', '')
-      const names = [...(errorHeaders[status] ?? []), 'x-request-id' as const, ...limitHeaders]
+      const stored = storedErrors.includes(status) ? (['idempotent-replayed'] as const) : []
+      const names = [...stored, ...(errorHeaders[status] ?? []), 'x-request-id' as const, ...limitHeaders]
       shared[key] = { description: reason, headers: refer(names), content: errorContent }
       responses[status] = { $ref: `#/components/responses/${key}` }
     }
