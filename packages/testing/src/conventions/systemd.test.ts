@@ -1,4 +1,4 @@
-/** systemd reads the units of ops/systemd without an error. Typos in them show only in its log otherwise. */
+/** systemd reads the units of ops/systemd without an error, and their commands set variables. Typos show only in its log. */
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -22,6 +22,42 @@ test('a copy of .env.example overrides no variable that a unit sets', () => {
   const names = set.flatMap((settings) => settings.split(' ').map((setting) => setting.split('=')[0]))
   expect(names).toContain('NODE_ENV')
   expect(names.filter((name) => assigned.includes(name))).toEqual([])
+})
+
+/** Runs the command of a unit as systemd does, with a program that prints a variable instead of Rapport. */
+function printVariable(unit: string, name: string, environment: Record<string, string>): string {
+  const [, text = ''] = /^ExecStart=\/bin\/sh -c '([^']+)'$/m.exec(readRepositoryText(`ops/systemd/${unit}`)) ?? []
+  // systemd.service(5): systemd replaces every other "$" itself.
+  expect(text.replaceAll('$$', '')).not.toContain('$')
+  const script = text
+    .replaceAll('$$', () => '$')
+    .replaceAll('%i', '3001')
+    .replaceAll('%S', '/var/lib')
+    .replace(/\/opt\/rapport\/bin\/rapport .*/, `printenv ${name}`)
+  const { stdout } = spawnSync('/bin/sh', ['-c', script], {
+    env: { PATH: '/usr/bin:/bin', ...environment },
+    encoding: 'utf8',
+  })
+  return stdout.trim()
+}
+
+test.each([
+  { unit: 'rapport-api@.service', name: 'SHUTDOWN_DELAY_MS', byDefault: '5000', own: '15000' },
+  {
+    unit: 'rapport-backup.service',
+    name: 'BACKUP_DIRECTORY',
+    byDefault: '/var/lib/rapport-backups',
+    own: '/mnt/off site/$backups',
+  },
+])('$unit sets $name only if it is empty', ({ unit, name, byDefault, own }) => {
+  expect(printVariable(unit, name, {})).toBe(byDefault)
+  expect(printVariable(unit, name, { [name]: '' })).toBe(byDefault)
+  expect(printVariable(unit, name, { [name]: own })).toBe(own)
+})
+
+test('the port of an API is the instance name, whatever PORT is', () => {
+  expect(printVariable('rapport-api@.service', 'PORT', { PORT: '' })).toBe('3001')
+  expect(printVariable('rapport-api@.service', 'PORT', { PORT: '3000' })).toBe('3001')
 })
 
 test.skipIf(!hasSystemd)('systemd accepts all units (needs systemd-analyze)', () => {
