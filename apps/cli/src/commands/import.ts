@@ -40,7 +40,7 @@ const options = z.strictObject({
   status: status.meta(
     option(
       '<status>',
-      'Of all rows, in addition to that of each and of the file name: CONFIRMED, PENDING, NONE, UNSUBSCRIBED, OPTED_OUT, MANUAL, BOUNCED or COMPLAINED',
+      'Of all rows, in addition to that of each, and with --from to what the file name says: CONFIRMED, PENDING, NONE, UNSUBSCRIBED, OPTED_OUT, MANUAL, BOUNCED or COMPLAINED',
     ),
   ),
   columns: z
@@ -76,6 +76,8 @@ export const importContacts = defineCommand({
     'Ctrl-C during the upload cancels the import; after the upload the import continues on the server. If rows',
     'failed, the exit code is 1, and the first hundred errors are printed to standard error. With --from, the same',
     'command continues after it was stopped, and --list states that those whom the system mails have agreed to it.',
+    'Of --status and the name of a file in a folder, the stricter counts, and UNSUBSCRIBED with MANUAL or BOUNCED is',
+    'OPTED_OUT. A single file whose name is stricter than --status is refused.',
   ].join('\n'),
   async run(cli, options) {
     requireConsistent(options)

@@ -47,12 +47,32 @@ test('the stricter of --status and the name counts, also for the order of the fi
   // A block can be lifted, and an opt-out of one list leaves the others.
   expect(await read('MANUAL', 'confirmed.csv', 'unsubscribed.csv', 'blocklisted.csv')).toEqual([
     ['blocklisted.csv', 'OPTED_OUT'],
+    ['unsubscribed.csv', 'OPTED_OUT'],
     ['confirmed.csv', 'MANUAL'],
-    ['unsubscribed.csv', 'MANUAL'],
   ])
-  expect(await find(join(writeFolder('unsubscribed.csv'), 'unsubscribed.csv'), 'brevo', 'CONFIRMED')).toMatchObject([
-    { status: 'UNSUBSCRIBED' },
-  ])
+})
+
+test.each([
+  ['unsubscribed_and_bounced.csv', 'UNSUBSCRIBED'],
+  ['unsubscribed_and_bounced.csv', undefined],
+  ['bounced.csv', 'UNSUBSCRIBED'],
+  ['unsubscribed.csv', 'BOUNCED'],
+  ['unsubscribed.csv', 'MANUAL'],
+] as const)('lifting a block reverts no opt-out: %s with --status %s', async (name, status) => {
+  expect(await find(writeFolder(name), 'brevo', status)).toMatchObject([{ status: 'OPTED_OUT' }])
+})
+
+test('a single file whose name is stricter than --status is refused', async () => {
+  const one = async (name: string, status: Given['status']) => find(join(writeFolder(name), name), 'brevo', status)
+  await expect(one('contacts_cleaned.csv', 'CONFIRMED')).rejects.toMatchObject({
+    exitCode: 2,
+    message:
+      '<file>: the name contacts_cleaned.csv says BOUNCED, and --status says CONFIRMED: rename it, or leave --status out',
+  })
+  expect(await one('contacts_cleaned.csv', 'BOUNCED')).toMatchObject([{ status: 'BOUNCED' }])
+  expect(await one('confirmed.csv', 'NONE')).toMatchObject([{ status: 'NONE' }])
+  expect(await one('unsubscribed.csv', 'MANUAL')).toMatchObject([{ status: 'OPTED_OUT' }])
+  expect(await one('contacts.csv', 'CONFIRMED')).toMatchObject([{ status: 'CONFIRMED' }])
 })
 
 test('a folder without files, and a missing one, are errors of the command line', async () => {

@@ -39,13 +39,21 @@ const strictest: readonly (FileStatus | undefined)[] = [
   'CONFIRMED',
   undefined,
 ]
-const rankOf = ({ status }: ExportFile) => strictest.indexOf(status)
+const rankOf = (status: FileStatus | undefined) => strictest.indexOf(status)
+
+/** What counts for people of whom all of this is said. */
+function joinStatuses(statuses: readonly (FileStatus | undefined)[]): FileStatus | undefined {
+  const isLiftable = statuses.includes('MANUAL') || statuses.includes('BOUNCED')
+  // An admin can lift a block and a bounce: then the opt-out of the person must still be recorded.
+  const all = isLiftable && statuses.includes('UNSUBSCRIBED') ? [...statuses, 'OPTED_OUT'] : statuses
+  return strictest.find((status) => all.includes(status))
+}
 
 interface Given {
   source: SourceName
   /** A file, or a folder with the files. */
   path: string
-  /** In addition to that of a name: the stricter one counts. */
+  /** In addition to that of a name. */
   status: FileStatus | undefined
 }
 
@@ -56,19 +64,24 @@ export async function findExportFiles({ source, path, status }: Given): Promise<
     throw usageError(`<file>: ${path} contains no CSV file. If the export is a ZIP file, extract it`)
   const files = paths.map((one) => {
     const name = basename(one)
-    const statuses = [status, statusOfName(name)]
-    return { path: one, name, status: strictest.find((strict) => statuses.includes(strict)) }
+    const ofName = statusOfName(name)
+    const isSingle = one === path
+    if (isSingle && status && rankOf(ofName) < rankOf(status))
+      throw usageError(
+        `<file>: the name ${name} says ${ofName}, and --status says ${status}: rename it, or leave --status out`,
+      )
+    return { path: one, name, status: joinStatuses([status, ofName]) }
   })
   const unclear = files.find((file) => source === 'mailchimp' && file.status === undefined)
   if (unclear)
     throw usageError(
       `<file>: the name ${unclear.name} does not say who is in it. Mailchimp names its files subscribed_…, unsubscribed_…, cleaned_… and nonsubscribed_…: rename it, or give --status`,
     )
-  return files.toSorted((one, other) => rankOf(one) - rankOf(other) || one.name.localeCompare(other.name))
+  return files.toSorted((one, other) => rankOf(one.status) - rankOf(other.status) || one.name.localeCompare(other.name))
 }
 
 function statusOfName(name: string): FileStatus | undefined {
-  return statusByName.find(([pattern]) => pattern.test(name.toLowerCase()))?.[1]
+  return joinStatuses(statusByName.filter(([pattern]) => pattern.test(name.toLowerCase())).map(([, status]) => status))
 }
 
 async function listFiles(path: string): Promise<string[]> {

@@ -15,9 +15,10 @@ const folder = useForFile(() => {
 })
 const listId = 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'
 
-test.each(['FAILED', 'CANCELED'])('after a file of opt-outs that is %s, no other file is imported', async (status) => {
-  for (const name of ['unsubscribed', 'confirmed'])
-    writeFileSync(join(folder.path, `${name}.csv`), 'email,status\nada@example.com,enabled\n')
+/** Writes the files into a new folder, and imports it with `rapport import --from`. All imports end with the status. */
+async function importFolder({ names, status }: { names: string[]; status: string }) {
+  const path = mkdtempSync(join(folder.path, 'files-'))
+  for (const name of names) writeFileSync(join(path, `${name}.csv`), 'email,status\nada@example.com,enabled\n')
   const counts = {
     processed: 0,
     created: 0,
@@ -29,17 +30,30 @@ test.each(['FAILED', 'CANCELED'])('after a file of opt-outs that is %s, no other
     suppressed: 0,
   }
   const record = { id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', status, dryRun: false, listId, errors: [], ...counts }
-  api.respondWith(() => ({
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(record),
-  }))
-  const words = ['import', '--from', 'listmonk', '--list', listId, '--api', api.url, '--key', 'rpk_test', folder.path]
+  const words = ['import', '--from', 'listmonk', '--list', listId, '--api', api.url, '--key', 'rpk_test', path]
   const parsed = await parseCommandLine(commands, words)
   if ('print' in parsed) throw new Error(parsed.print)
-  const before = api.requests.length
+  const uploads: { status: string | null; loggedBefore: string | undefined }[] = []
+  api.respondWith(({ method, url }) => {
+    if (method === 'POST')
+      uploads.push({ status: new URL(url, api.url).searchParams.get('status'), loggedBefore: logged.at(-1) })
+    return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(record) }
+  })
   const { logged, code } = startInProcess(parsed.command, parsed.options)
-  expect(await code).toBe(1)
-  const uploads = api.requests.slice(before).filter(({ method }) => method === 'POST')
-  expect(uploads.map(({ url }) => new URL(url, api.url).searchParams.get('status'))).toEqual(['UNSUBSCRIBED'])
+  return { code: await code, logged, uploads }
+}
+
+test.each(['FAILED', 'CANCELED'])('after a file of opt-outs that is %s, no other file is imported', async (status) => {
+  const { code, uploads, logged } = await importFolder({ names: ['unsubscribed', 'confirmed'], status })
+  expect(code).toBe(1)
+  expect(uploads).toMatchObject([{ status: 'UNSUBSCRIBED' }])
   expect(logged.join('\n')).toContain('Not imported, because the file before failed: confirmed.csv')
+})
+
+test('before each upload, the command says the status of all rows', async () => {
+  const { uploads } = await importFolder({ names: ['unsubscribed', 'subscribers'], status: 'COMPLETED' })
+  expect(uploads).toEqual([
+    { status: 'UNSUBSCRIBED', loggedBefore: 'unsubscribed.csv: the status of all rows is UNSUBSCRIBED.' },
+    { status: null, loggedBefore: 'subscribers.csv: each row says its own status.' },
+  ])
 })

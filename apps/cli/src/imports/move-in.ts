@@ -67,6 +67,8 @@ function stopped({ terminal }: CliContext): number {
 async function importFile(session: Session, move: MoveIn, file: ExportFile): Promise<Import | undefined> {
   const query = { ...move.query, source: move.source, ...(file.status && { status: file.status }) }
   const hash = await hashUpload(file.path, query)
+  const meaning = file.status ? `the status of all rows is ${file.status}` : 'each row says its own status'
+  session.cli.terminal.log(`${file.name}: ${meaning}.`)
   for (let attempt = 1; ; attempt++) {
     const idempotencyKey = `rapport import ${attempt} ${hash}`
     const { id, isKnown } = await uploadFile(session, { file: file.path, format: 'csv', query, idempotencyKey })
