@@ -17,7 +17,7 @@ import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
 export type BlockingReason = Exclude<Reason, 'OPTED_OUT'>
-/** The strictest first. */
+/** The strictest first. An opt-out stops no email. */
 const blockingReasons = suppressionReasons.filter((reason) => reason !== 'OPTED_OUT')
 
 /** Returns the strictest reason for which emails to each contact are stopped, if there is one. */
@@ -52,7 +52,7 @@ export async function findAddressBlock(ctx: Ctx, email: string): Promise<Blockin
   return findStrictest(await findBlocks(ctx.db, { workspaceId: ctx.workspaceId, hashes, contactIds: [] }))
 }
 
-const findStrictest = (found: readonly { reason: BlockingReason }[]) =>
+const findStrictest = (found: readonly { reason: string }[]) =>
   blockingReasons.find((blocking) => found.some(({ reason }) => reason === blocking))
 
 /** Also what a subscription still says whose suppression is lost: with the SECRET_KEY, or in a backup without its key. */
@@ -66,12 +66,12 @@ const findBlocks = namedStatement('find what stops emails', {
   columns: {
     emailHash: nullable(text),
     contactId: nullable(subscriptions.contactId),
-    reason: textOf<BlockingReason>(),
+    reason: textOf<(typeof suppressionReasons)[number]>(),
   },
   sql: ({ workspaceId, hashes, contactIds }) => sql`
     select s.email_hash, null::uuid as contact_id, s.reason
     from ${givenIds(hashes)} join suppressions s on s.email_hash = given.id
-    where s.workspace_id = ${workspaceId} and s.list_id is null and s.reason <> 'OPTED_OUT'
+    where s.workspace_id = ${workspaceId} and s.list_id is null
     union all
     select null, s.contact_id, s.status
     from ${givenIds(contactIds)} join subscriptions s on s.contact_id = given.id

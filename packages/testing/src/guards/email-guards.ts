@@ -22,8 +22,8 @@ export const emailGuards: readonly TestedGuard[] = [
     promise: 'emails',
     name: 'an opt-out from newsletters stops a receipt',
     file: `${core}/suppressions/email-block.ts`,
-    search: "s.list_id is null and s.reason <> 'OPTED_OUT'",
-    replacement: 's.list_id is null',
+    search: "suppressionReasons.filter((reason) => reason !== 'OPTED_OUT')",
+    replacement: 'suppressionReasons',
     tests: [...byCalling, ...bySending],
   },
   {
