@@ -1,5 +1,8 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
+import { events } from './schema/index.ts'
+import { namedStatement } from './statements/named-statement.ts'
+import { bool } from './statements/sql-types.ts'
 
 /**
  * Resets the transaction ids of all events if some were restored from a dump of another server. The feed withholds events
@@ -8,7 +11,25 @@ import type { Db } from './client.ts'
  * migration would not find the rest of one that is half done.
  */
 export async function adoptRestoredEvents(db: Db): Promise<void> {
-  const restored = await db.execute(sql`
-    select from events where transaction_id >= pg_snapshot_xmax(pg_current_snapshot()) limit 1`)
-  if (restored.rowCount) await db.execute(sql`update events set transaction_id = '0' where transaction_id <> '0'`)
+  const [newest] = await findNewest(db)
+  const [compared] = newest ? await compareWithServer(db, newest) : []
+  if (compared?.isRestored) await db.execute(sql`update events set transaction_id = '0' where transaction_id <> '0'`)
 }
+
+const { transactionId } = events
+
+const findNewest = namedStatement('find the newest transaction of the events', {
+  columns: { transactionId },
+  sql: () => sql`select transaction_id from events order by transaction_id desc limit 1`,
+})
+
+/**
+ * Whether this server has not reached a transaction id. Runs after the id was read, so that this transaction has a greater
+ * one than those that were reached. Without a table, because a cluster would use the ids of the server that has the row:
+ * those of events are of the coordinator.
+ */
+const compareWithServer = namedStatement('compare a transaction with those of the server', {
+  params: { transactionId },
+  columns: { isRestored: bool },
+  sql: (param) => sql`select ${param.transactionId} >= pg_current_xact_id() as is_restored`,
+})

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
 import { eventTypes } from '../events/event-definition.ts'
@@ -8,6 +8,7 @@ import { newId, uuidOf } from '../kernel/ids.ts'
 import { createTestDatabase, openTransaction } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
+import { events } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { EventQuery, eventNotFound } from './deliveries.schema.ts'
@@ -152,6 +153,16 @@ test('after works if the server has reached the ids of some restored events', as
     where data ->> 'firstName' = 'c' and workspace_id = ${uuidOf(ctx.workspaceId)}`)
   await adoptRestoredEvents(ctx.db)
   expect(getNames(await list({ after: b?.id ?? '' }))).toEqual(['c'])
+})
+
+// On a cluster, the coordinator has reached greater ids than the server of the events.
+test('events of this server keep their transaction ids', async () => {
+  await createNamed('a')
+  const readIds = () =>
+    ctx.db.select({ id: events.transactionId }).from(events).where(eq(events.workspaceId, ctx.workspaceId))
+  const ids = await readIds()
+  await adoptRestoredEvents(ctx.db)
+  expect(await readIds()).toEqual(ids)
 })
 
 test('expired events in a kept partition are purged unless a delivery is PENDING', async () => {
