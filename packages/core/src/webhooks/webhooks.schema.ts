@@ -94,7 +94,7 @@ export const Webhook = z
     }),
     failingSince: Timestamp.nullable().meta({
       description:
-        'When the first failed attempt since the last success ended. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.',
+        'When the first failed attempt since the last success, or since deliveries could last not be signed, ended. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.',
     }),
     pausedUntil: Timestamp.nullable().meta({
       description:

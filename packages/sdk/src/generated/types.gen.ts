@@ -1631,7 +1631,7 @@ export type CreatedWebhook = {
      */
     lastFailureAt: string | null;
     /**
-     * When the first failed attempt since the last success ended. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.
+     * When the first failed attempt since the last success, or since deliveries could last not be signed, ended. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.
      */
     failingSince: string | null;
     /**
@@ -7071,7 +7071,7 @@ export type Webhook = {
      */
     lastFailureAt: string | null;
     /**
-     * When the first failed attempt since the last success ended. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.
+     * When the first failed attempt since the last success, or since deliveries could last not be signed, ended. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.
      */
     failingSince: string | null;
     /**

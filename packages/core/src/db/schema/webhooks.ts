@@ -66,9 +66,9 @@ export const webhookHealth = tenantTable(
     pausedUntil: timestamptz(),
     lastSuccessAt: timestamptz(),
     lastFailureAt: timestamptz(),
-    /** The first failure since the last success. */
+    /** The first failure since the last success, or since deliveries could last not be signed. */
     failingSince: timestamptz(),
-    /** The failed attempts since then, or since a delivery could not be signed. */
+    /** The failed attempts since then. */
     failureCount: integer().notNull().default(0),
     /** When owners and admins were notified by email; reset with `failureCount`. */
     warnedAt: timestamptz(),

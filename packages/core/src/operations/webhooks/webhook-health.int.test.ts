@@ -136,6 +136,13 @@ describe('the warning', () => {
     expect(await rendered()).toBeUndefined()
   })
 
+  test('is not sent if deliveries could not be signed after the failures', async () => {
+    await setHealth(ctx, webhook.id, createFailingPeriod(30, 5))
+    await warn()
+    await setHealth(ctx, webhook.id, createFailingPeriod(30, 0))
+    expect(await rendered()).toBeUndefined()
+  })
+
   test('is sent once when two workers run the maintenance concurrently', async () => {
     await setHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     const [first, second] = await inParallel(warn)

@@ -8,10 +8,13 @@ import { formatToSeconds } from './failing-webhooks.ts'
 import { isHealthOfWebhook } from './webhook-health.ts'
 import { isLiveWebhook } from '../webhooks.ts'
 
-/** Renders the warning. Returns undefined if the webhook has since succeeded, or was disabled or deleted. */
+/**
+ * Renders the warning. Returns undefined if the webhook has since succeeded, was disabled or deleted, or if deliveries
+ * could not be signed, so that its failures no longer count.
+ */
 export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const webhook = await readWebhookOfMail(ctx, mail)
-  if (!webhook?.enabled || !webhook.failingSince) return undefined
+  if (!webhook?.enabled || !webhook.failingSince || webhook.failureCount === 0) return undefined
   const { id, url, failureCount } = webhook
   const since = formatToSeconds(webhook.failingSince)
   return renderServiceMail(ctx, mail, {
