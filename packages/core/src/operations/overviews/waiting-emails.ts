@@ -27,7 +27,7 @@ export function registerEmailMetrics(registry: Registry, db: Db): void {
   })
   createUnlabeledGauge(registry, {
     name: 'email_oldest_seconds',
-    help: 'Age of the oldest email to one person that was never tried, without those of paused templates',
+    help: 'Age of the oldest email to one person that was never tried, without those of paused templates and of suspended or deleted workspaces',
     read: async () => (await read()).find(({ status }) => status === states.waiting)?.oldestSeconds ?? 0,
   })
   createUnlabeledGauge(registry, {

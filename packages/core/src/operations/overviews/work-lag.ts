@@ -11,7 +11,7 @@ import { drainId } from '../../work/queues.ts'
 /**
  * Returns the seconds for which the oldest work has waited for a worker, although a job could do it; null if none waits.
  * More than a few seconds mean that no worker reaches the queue. Excludes what waits for another reason: a suspended
- * workspace, the published jobs of the same workspace, or the receiver of a webhook.
+ * or deleted workspace, the published jobs of the same workspace, or the receiver of a webhook.
  */
 export async function readWorkLag(db: Db): Promise<number | null> {
   const [row] = await selectLag(db)

@@ -81,7 +81,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createGauge(registry, {
     name: 'work_oldest_seconds',
-    help: 'Age of the oldest pending work, without that of suspended workspaces and of webhooks that do not respond',
+    help: 'Age of the oldest pending work, without that of suspended or deleted workspaces and of webhooks that do not respond',
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()
@@ -90,7 +90,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createUnlabeledGauge(registry, {
     name: 'work_lag_seconds',
-    help: 'For how long the oldest work has waited for a worker, without that of suspended workspaces',
+    help: 'For how long the oldest work has waited for a worker, without that of suspended or deleted workspaces',
     read: cacheResult(async () => (await readWorkLag(db)) ?? 0),
   })
   createUnlabeledGauge(registry, {

@@ -24,7 +24,10 @@ export interface QueueState {
    * campaigns: recipients of campaigns that are SENDING or PAUSED or were sent within the last hour.
    */
   failed: number | null
-  /** Age of the oldest pending work; null if there is none but that of suspended workspaces, and emails to one person. */
+  /**
+   * Age of the oldest pending work; null if there is none but that of suspended or deleted workspaces, and emails to one
+   * person.
+   */
   oldestSeconds: number | null
 }
 
