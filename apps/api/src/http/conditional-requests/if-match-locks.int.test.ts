@@ -8,14 +8,15 @@ const api = useForFile(() => startTestApi())
 
 test('a template is changed beside an email, and begins again after a deadlock', async () => {
   const body = { name: 'Reset', subject: 'Hello', text: 'Hello', ground: 'SECURITY' }
-  const { key } = await api.signUp()
+  const { id: workspaceId, key } = await api.signUp()
   const { id } = await api.create<{ id: string }>('/templates', key, body)
   const path = `/templates/${id}`
   const tag = (await api.call('GET', path, { key })).headers['etag'] ?? 'no ETag'
   const change = (ifMatch: string) =>
     api.call('PATCH', path, { key, headers: { 'if-match': ifMatch }, body: { subject: 'Bye' } })
+  const uuids = [uuidOf(Id('wsp').parse(workspaceId)), uuidOf(Id('tpl').parse(id))]
   const lock = (mode: string) =>
-    withAccept.query(`select from templates where id = $1 for ${mode}`, [uuidOf(Id('tpl').parse(id))])
+    withAccept.query(`select from templates where workspace_id = $1 and id = $2 for ${mode}`, uuids)
   const withAccept = await api.database.pool.connect()
   onTestFinished(() => withAccept.release())
   // As a call that accepts an email, and then waits for what a report holds.
