@@ -141,18 +141,23 @@ async function loadCampaign(plain: Ctx, campaignId: CampaignId, kind: 'mail' | '
   }
 }
 
-/** Renders a test mail with the values of its contact, or of an example contact. */
+/**
+ * Renders a test mail with the values of its contact, or of an example contact. Throws as `requireSender` about the
+ * sender, unless it is `MAIL_FROM`: the campaign or the workspace may name another one since the test was requested.
+ */
 export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
   const preview = await renderPreviewMail(ctx, campaignId, async () =>
     contactId ? toRecipient(await readContact(ctx, contactId)) : await createExampleRecipient(ctx),
   )
+  const { address } = preview.from
+  if (address !== ctx.settings.mailFrom) await requireSender(ctx, address)
   return {
     ...preview,
     to: { name: '', address: mail.toAddress },
     subject: `[Test] ${preview.subject}`,
-    messageId: `<${mail.id}@${mailDomain(preview.from.address)}>`,
+    messageId: `<${mail.id}@${mailDomain(address)}>`,
   }
 }
 

@@ -264,10 +264,14 @@ test('with REQUIRE_VERIFIED_DOMAIN, a test mail has a verified sender or names n
   const sendTest = ({ id }: typeof own) => sendTestMail(ctx, id, { email: 'me@example.com' })
   const refused = { code: 'domain_not_verified', message: expect.stringContaining('cogs.example is not verified') }
   expect(await sendTest(fromDefault)).toEqual({ queued: 1 })
+  const queued = await ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+  const render = () => Promise.all(queued.map((mail) => renderMail(ctx, mail)))
+  expect(await render()).toMatchObject([{ from: { address: ctx.settings.mailFrom } }])
   await expect(sendTest(own)).rejects.toMatchObject(refused)
   await updateWorkspace(ctx, { fromEmail: 'hello@cogs.example' })
-  await expect(sendTest(fromDefault)).rejects.toMatchObject(refused)
+  for (const call of [() => sendTest(fromDefault), render]) await expect(call()).rejects.toMatchObject(refused)
   await addVerifiedDomain(ctx, 'cogs.example')
+  expect(await render()).toMatchObject([{ from: { address: 'hello@cogs.example' } }])
   for (const campaign of [own, fromDefault]) expect(await sendTest(campaign)).toEqual({ queued: 1 })
 })
 
