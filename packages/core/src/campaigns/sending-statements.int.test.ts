@@ -11,6 +11,7 @@ import {
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
 import { updateContact } from '../contacts/update-contact.ts'
+import type { Db } from '../db/client.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { interruptRecipients } from './recipient-counters.ts'
@@ -44,6 +45,25 @@ test('an outcome that waits for a recovery is counted from INTERRUPTED, not SEND
   expect(counters.rows).toEqual([{ sent: 3, interrupted: 0 }])
 })
 
+/** Returns the plan of a prepared statement for any parameters. */
+async function explainPrepared(db: Db, name: string): Promise<string> {
+  await db.execute(sql`set local plan_cache_mode = force_generic_plan`)
+  const { rows } = await db.execute<{ count: number }>(sql`
+    select cardinality(parameter_types) as count from pg_prepared_statements where name = ${name}`)
+  const values = Array.from({ length: rows[0]?.count ?? 0 }, () => 'null').join(', ')
+  const lines = await db.execute<Record<string, string>>(sql.raw(`explain execute "${name}" (${values})`))
+  return lines.rows.map((line) => line['QUERY PLAN']).join('\n')
+}
+
+test.skipIf(hidesPlans)('claiming recipients reads the alias of each, not all of the workspace', async () => {
+  const { ctx, batch } = await claimSentCampaign()
+  const plan = await transaction(database.db, async (db) => {
+    await claimRecipients({ ...ctx, db }, batch, [])
+    return explainPrepared(db, 'claim recipients')
+  })
+  expect(plan).toMatch(/on contact_aliases a .*\n +Index Cond: \(\(workspace_id = \$\d+\) AND \(id = recipient.id\)\)/)
+})
+
 test.skipIf(hidesPlans)('recording outcomes reads only the batch, even without table statistics', async () => {
   const { ctx, batch, outcomes } = await claimSentCampaign()
   const plan = await transaction(database.db, async (db) => {
@@ -53,15 +73,8 @@ test.skipIf(hidesPlans)('recording outcomes reads only the batch, even without t
       insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status)
       select workspace_id, campaign_id, gen_random_uuid(), gen_random_uuid(), 'SENT'
       from campaign_batches cross join generate_series(1, 2000) where id = ${batch.claim.id}`)
-    await db.execute(sql`set local plan_cache_mode = force_generic_plan`)
     await db.execute(sql`set local enable_seqscan = off`)
-    const { rows } = await db.execute<{ count: number }>(sql`
-      select cardinality(parameter_types) as count from pg_prepared_statements where name = 'record recipient outcomes'`)
-    const values = Array.from({ length: rows[0]?.count ?? 0 }, () => 'null').join(', ')
-    const lines = await db.execute<Record<string, string>>(
-      sql.raw(`explain execute "record recipient outcomes" (${values})`),
-    )
-    return lines.rows.map((line) => line['QUERY PLAN']).join('\n')
+    return explainPrepared(db, 'record recipient outcomes')
   })
   const scans = plan.match(/on campaign_recipients r\S* +\(.*\n +\S+ Cond: .*/g) ?? []
   expect(scans).toHaveLength(2)

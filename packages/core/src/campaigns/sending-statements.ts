@@ -1,5 +1,5 @@
 /** Prepared statements that `sending.ts` runs once for every group of recipients. */
-import { not, sql } from 'drizzle-orm'
+import { not, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { campaignRecipients, campaigns, contacts, work } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
@@ -16,6 +16,14 @@ const batchParams = { workspaceId: work.workspaceId, batchUuid: uuid, token: uui
 type Columns = Pick<typeof contacts, (typeof recipientProperties)[number]>
 const recipientColumns = Object.fromEntries(recipientProperties.map((name) => [name, contacts[name]])) as Columns
 const recipientNames = sql.raw(recipientProperties.map((property) => `c.${toSnakeCase(property)}`).join(', '))
+
+/**
+ * Why no mail may go to a contact. A scalar subquery, because PostgreSQL may run EXISTS as a hash of all aliases of the
+ * workspace.
+ */
+const skipReason = (workspaceId: SQLWrapper, contactId: SQL) => sql`
+  case when (select true from contact_aliases a where a.workspace_id = ${workspaceId} and a.id = ${contactId})
+    then 'The contact was merged into another' else 'The contact is no longer subscribed' end`
 
 /**
  * Renews the claim of the batch with the token of the group, and claims the recipients of the group that have no row
@@ -50,13 +58,7 @@ export const claimGroup = namedStatement('claim recipients', {
         (workspace_id, campaign_id, contact_id, batch_id, status, token, error, ended_at, opens_tracked, clicks_tracked)
       select ${param.workspaceId}, ${param.campaignId}, recipient.id, ${param.batchUuid},
         case when s.contact_id is null then 'SKIPPED' else 'SENDING' end, ${param.token},
-        case
-          when s.contact_id is not null then null
-          when exists (
-            select from contact_aliases a where a.workspace_id = ${param.workspaceId} and a.id = recipient.id)
-          then 'The contact was merged into another'
-          else 'The contact is no longer subscribed'
-        end,
+        case when s.contact_id is null then ${skipReason(param.workspaceId, sql`recipient.id`)} end,
         case when s.contact_id is null then ${param.now} end, false, false
       from owned_batch
       cross join unnest(${param.contactUuids}) as recipient (id)
