@@ -55,7 +55,7 @@ export const availabilityGuards: readonly TestedGuard[] = [
     file: `${core}/kernel/concurrency/limit-in-turns.ts`,
     search: 'await slots.acquire(workspaceId, maxWaitMs, signal)',
     replacement: "await slots.acquire('all', maxWaitMs, signal)",
-    tests: [`${core}/domains/domain-keys.test.ts`],
+    tests: [`${core}/domains/domain-keys.test.ts`, `${core}/kernel/concurrency/limit-in-turns.test.ts`],
   },
   {
     promise: 'availability',
