@@ -53,8 +53,8 @@ export const availabilityGuards: readonly TestedGuard[] = [
     promise: 'availability',
     name: 'a workspace with many requests gets all keys first',
     file: `${core}/kernel/concurrency/limit-in-turns.ts`,
-    search: 'await slots.acquire(workspaceId, maxWaitMs, signal)',
-    replacement: "await slots.acquire('all', maxWaitMs, signal)",
+    search: 'return async (workspaceId, work, signal) => {',
+    replacement: "return async (_workspaceId, work, signal) => {\n    const workspaceId = 'all'",
     tests: [`${core}/domains/domain-keys.test.ts`, `${core}/kernel/concurrency/limit-in-turns.test.ts`],
   },
   {
