@@ -115,13 +115,12 @@ async function reportRefusals(
 }
 
 /** Why a mail that waited for its connection is not sent after all; undefined if it may go. */
-type Unsent = { kind: 'withdrawn' } | Extract<MailOutcome, { kind: 'refused' }>
+type Unsent = { kind: 'withdrawn'; error: string } | Extract<MailOutcome, { kind: 'refused' }>
 
 async function askForMail(ctx: Ctx, batch: ClaimedBatch, recipient: ClaimedRecipient): Promise<Unsent | undefined> {
-  const answer = await askAgain(ctx, batch, recipient).catch(() => 'lost' as const)
-  if (answer === 'go') return undefined
-  if (answer === 'stop') return { kind: 'withdrawn' }
-  return { kind: 'refused', temporary: true, error: 'The mail waited too long for a connection' }
+  const found = await askAgain(ctx, batch, recipient).catch(() => undefined)
+  if (!found) return { kind: 'refused', temporary: true, error: 'The mail waited too long for a connection' }
+  return found.reason === null ? undefined : { kind: 'withdrawn', error: found.reason }
 }
 
 interface Group {

@@ -5,7 +5,8 @@ import { decideOutcomes } from './outcomes.ts'
 import type { ClaimedRecipient } from './sending.ts'
 
 const recipient = (attempts: number) => ({ id: 'con_1', attempts }) as ClaimedRecipient
-const group = (outcomes: MailOutcome[], attempts = 1) =>
+type Outcome = MailOutcome | { kind: 'withdrawn'; error: string }
+const group = (outcomes: Outcome[], attempts = 1) =>
   decideOutcomes(outcomes.map((outcome) => ({ ...outcome, recipient: recipient(attempts) })))
 const bounceOf = (kind: BounceClass, code: string) => ({ bounce: { class: kind, code } })
 const sent: MailOutcome = { kind: 'sent' }
@@ -39,6 +40,11 @@ test('an accepted mail is SENT and an ambiguous outcome INTERRUPTED, at any atte
     const outcomes = [outcome('SENT'), outcome('INTERRUPTED', 'the connection closed')]
     expect(group([sent, lost], attempts)).toEqual({ outcomes })
   }
+})
+
+test('a mail that may no longer go is SKIPPED with the reason', () => {
+  const withdrawn: Outcome = { kind: 'withdrawn', error: 'The contact was merged into another' }
+  expect(group([withdrawn])).toEqual({ outcomes: [outcome('SKIPPED', 'The contact was merged into another')] })
 })
 
 test('a temporary refusal has three attempts; a permanent refusal is FAILED', () => {

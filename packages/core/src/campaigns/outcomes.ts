@@ -7,7 +7,7 @@ import type { ContactId } from '../kernel/ids.ts'
  * The outcome of one attempt to send to a recipient. `attempts` includes this attempt. `withdrawn`: mail may no longer go
  * to the recipient, and none was sent.
  */
-export type SmtpOutcome = (MailOutcome | { kind: 'withdrawn' }) & {
+export type SmtpOutcome = (MailOutcome | { kind: 'withdrawn'; error: string }) & {
   recipient: { id: ContactId; attempts: number }
   /** The mail was not rendered, because the template has a fault for this recipient. */
   hasTemplateFault?: boolean
@@ -36,7 +36,6 @@ export interface GroupOutcome {
 }
 
 const maxAttempts = 3
-export const noLongerSubscribed = 'The contact is no longer subscribed'
 /** In a smaller group, all mails may fail for unrelated reasons, so that the campaign is not paused. */
 export const minGroupSizeToPause = 5
 
@@ -84,7 +83,7 @@ function decideOutcome(outcome: SmtpOutcome): RecipientOutcome {
     const { providerMessageId: id } = outcome
     return { contactId, status: 'SENT', error: null, ...(id && { providerMessageId: id }) }
   }
-  if (outcome.kind === 'withdrawn') return { contactId, status: 'SKIPPED', error: noLongerSubscribed }
+  if (outcome.kind === 'withdrawn') return { contactId, status: 'SKIPPED', error: outcome.error }
   if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }
   const shouldRetry = outcome.temporary && attempts < maxAttempts
   if (shouldRetry) return { contactId, status: 'WAITING', error: outcome.error }

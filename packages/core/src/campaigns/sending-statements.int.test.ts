@@ -14,6 +14,8 @@ import { updateContact } from '../contacts/update-contact.ts'
 import type { Db } from '../db/client.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { interruptRecipients } from './recipient-counters.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { askAgain, claimRecipients, recordRecipientOutcomes } from './sending.ts'
@@ -83,13 +85,20 @@ test.skipIf(hidesPlans)('recording outcomes reads only the batch, even without t
   }
 })
 
-test('a mail that waited does not go to an address that its contact has left', async () => {
+test('a mail that waited is skipped for a contact that left, moved or was merged', async () => {
   const { ctx, listId, batch, recipients } = await claimSentCampaign()
-  const [moved, other] = recipients
-  if (!moved || !other || !listId) throw new Error('No recipients')
+  const [moved, merged, other] = recipients
+  if (!moved || !merged || !other || !listId) throw new Error('No recipients')
+  const ask = (recipient: typeof moved) => askAgain(ctx, batch, recipient)
   await updateContact(ctx, moved.id, { email: 'moved@example.com' })
-  expect([await askAgain(ctx, batch, moved), await askAgain(ctx, batch, other)]).toEqual(['stop', 'go'])
+  const hasMoved = { reason: 'The address of the contact has changed' }
+  expect(await ask(moved)).toEqual(hasMoved)
   // The mail would show another person the name and the links of the one who left.
   await addSubscriber(ctx, listId, { email: moved.email, status: 'CONFIRMED' })
-  expect(await askAgain(ctx, batch, moved)).toBe('stop')
+  expect(await ask(moved)).toEqual(hasMoved)
+  await mergeContacts(ctx, other.id, { contactId: merged.id })
+  expect(await ask(merged)).toEqual({ reason: 'The contact was merged into another' })
+  expect(await ask(other)).toEqual({ reason: null })
+  await deleteContact(ctx, other.id)
+  expect(await ask(other)).toEqual({ reason: 'The contact is no longer subscribed' })
 })

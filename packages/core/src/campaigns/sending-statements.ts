@@ -3,7 +3,7 @@ import { not, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { campaignRecipients, campaigns, contacts, work } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
-import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
+import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isMailable } from '../consent/derive-status.ts'
 import { isInStoppedWorkspace } from '../request/suspended-workspace.ts'
 import { hasClaim, renewClaim } from '../work/claims.ts'
@@ -81,7 +81,7 @@ export const claimGroup = namedStatement('claim recipients', {
 
 /**
  * Whether mail may still go to a claimed recipient, if its contact still has the address: the mail has the name and the
- * links of that contact. Returns no row if the claim was lost.
+ * links of that contact. `reason` says why not, and is null if it may. Returns no row if the claim was lost.
  */
 export const askForRecipient = namedStatement('ask whether a mail may still go', {
   isPrepared: true,
@@ -92,13 +92,15 @@ export const askForRecipient = namedStatement('ask whether a mail may still go',
     email: contacts.email,
     token: uuid,
   },
-  columns: { isMailable: bool },
+  columns: { reason: nullable(text) },
   sql: (param) => sql`
-    select s.contact_id is not null as is_mailable
+    select case
+      when lower(p.email collate "C") <> lower(${param.email} collate "C") then 'The address of the contact has changed'
+      when s.contact_id is null then ${skipReason(sql`r.workspace_id`, sql`r.contact_id`)}
+      end as reason
     from campaign_recipients r
     join campaigns c on c.workspace_id = r.workspace_id and c.id = r.campaign_id
     left join contacts p on p.workspace_id = r.workspace_id and p.id = r.contact_id
-      and lower(p.email collate "C") = lower(${param.email} collate "C")
     left join subscriptions s on s.workspace_id = r.workspace_id and s.list_id = c.list_id
       and s.contact_id = p.id and ${isMailable('s')}
     where r.workspace_id = ${param.workspaceId} and r.campaign_id = ${param.campaignId}

@@ -135,18 +135,17 @@ export async function claimRecipients(
 
 /**
  * Whether mail may still go to a recipient that was claimed a while ago: asks for the claim, for the address of the
- * contact, and for its subscription.
+ * contact, and for its subscription. `reason` is null if it may. Returns undefined if the claim was lost.
  */
 export async function askAgain(
   ctx: Ctx,
   batch: ClaimedBatch,
   { id: contactId, email }: Pick<ClaimedRecipient, 'id' | 'email'>,
-): Promise<'go' | 'stop' | 'lost'> {
+): Promise<{ reason: string | null } | undefined> {
   const { campaignId, claim } = batch
   const params = { workspaceId: ctx.workspaceId, campaignId, contactId, email, token: latestToken(claim) }
   const [found] = await askForRecipient(ctx.db, params)
-  if (!found) return 'lost'
-  return found.isMailable ? 'go' : 'stop'
+  return found
 }
 
 const toBatchParams = (ctx: Ctx, claim: Claim) => ({

@@ -26,6 +26,7 @@
  * | SENT        | SENDING, INTERRUPTED | accepted by the mail server                                         |
  * | FAILED      | SENDING, INTERRUPTED | rejected or not rendered; only a user can retry it                  |
  * | SKIPPED     | (no row), WAITING    | no longer subscribed when claimed, or the campaign was canceled     |
+ * |             | SENDING              | no longer subscribed, or at another address, when it was its turn   |
  * | INTERRUPTED | SENDING              | may have been sent: ambiguous response, crash, lost outcome         |
  * |             | (no row), WAITING    | pending in a restored backup: may have been sent since              |
  */
