@@ -93,8 +93,8 @@ export const availabilityGuards: readonly TestedGuard[] = [
     promise: 'availability',
     name: 'a message keeps the turn of others until its last event',
     file: `${hooks}/receive-hook-message.ts`,
-    search: '(inTurn ?? inMessageTurn)(workspaceId, () => recordMessage(base, found, { received, takeTurn }), closed)',
-    replacement: 'takeTurn(() => recordMessage(base, found, { received, takeTurn: (work) => work() }))',
+    search: '(inTurn ?? inMessageTurn)(workspaceId, () => recordMessage(base, { received, takeTurn }), closed)',
+    replacement: 'takeTurn(() => recordMessage(base, { received, takeTurn: (work) => work() }))',
     tests: byHook,
   },
   {

@@ -16,11 +16,11 @@ import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
-import { events } from '../../db/schema/index.ts'
+import { events, mailHooks } from '../../db/schema/index.ts'
 import { type MailHookId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { createInstallationHook, createMailHook } from '../../mail-hooks/mail-hooks.ts'
-import { receiveHookMessage } from './receive-hook-message.ts'
+import { type ReceivedMessage, receiveHookMessage } from './receive-hook-message.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -32,14 +32,18 @@ const eventsOf = (count: number, event: object) =>
     sg_message_id: `x${at}.1`,
     ...event,
   }))
-const receive = (hookId: MailHookId, events: object[], { closed, on = ctx }: { closed?: AbortSignal; on?: Ctx } = {}) =>
+const receive = (
+  hookId: MailHookId,
+  events: object[],
+  { on = ctx, ...options }: { on?: Ctx } & Pick<ReceivedMessage, 'closed' | 'inTurn'> = {},
+) =>
   receiveHookMessage(on, {
     ...input,
     hookId,
     ...signMessage.sendgrid(events),
     now: new Date(),
     readUrl: readTestCertificate,
-    ...(closed && { closed }),
+    ...options,
   })
 const count = async (hookId: MailHookId, events: object[]) =>
   (await recordStatements(database, ctx, (on) => receive(hookId, events, { on }))).length
@@ -177,6 +181,16 @@ test('a message waits until another one of its workspace is recorded', async () 
   await expect.poll(countBounces).toBeGreaterThan(before)
   await Promise.all([large, send('small', eventsOf(1, bounced))])
   expect(ended).toEqual(['large', 'small'])
+})
+
+test('a message whose hook is deleted while it waits for its turn is refused', async () => {
+  const { id } = await createMailHook(ctx, input)
+  const inTurn = async <Result>(_workspaceId: string, work: () => Promise<Result>) => {
+    await database.db.delete(mailHooks).where(eq(mailHooks.id, id))
+    return work()
+  }
+  await expect(receive(id, eventsOf(1, bounced), { inTurn })).rejects.toMatchObject({ code: 'unauthorized' })
+  expect(await listBounces()).toEqual([])
 })
 
 test('the event of a workspace is recorded between the transactions of four others', async () => {

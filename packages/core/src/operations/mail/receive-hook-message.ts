@@ -40,12 +40,17 @@ const maxSubscriptions = 10_000
  * is no such hook or if the signature is wrong, and `validation_error` if the signed message is malformed.
  */
 export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessage): Promise<void> {
-  const found = await findMailHook(base, { id: received.hookId, provider: received.provider })
-  if (!found) throw refusedMessage()
+  const { hook } = await requireHook(base, received)
   const { closed, inTurn } = received
-  const workspaceId = found.hook.workspaceId ?? found.hook.id
+  const workspaceId = hook.workspaceId ?? hook.id
   const takeTurn = <Result>(work: () => Promise<Result>) => (inTurn ?? inRecordingTurn)(workspaceId, work, closed)
-  await (inTurn ?? inMessageTurn)(workspaceId, () => recordMessage(base, found, { received, takeTurn }), closed)
+  await (inTurn ?? inMessageTurn)(workspaceId, () => recordMessage(base, { received, takeTurn }), closed)
+}
+
+async function requireHook(base: BaseCtx, { hookId: id, provider }: ReceivedMessage) {
+  const found = await findMailHook(base, { id, provider })
+  if (!found) throw refusedMessage()
+  return found
 }
 
 interface Recording {
@@ -53,11 +58,9 @@ interface Recording {
   takeTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
 }
 
-async function recordMessage(
-  base: BaseCtx,
-  { hook, secret }: { hook: MailHookRow; secret: string },
-  { received, takeTurn }: Recording,
-): Promise<void> {
+async function recordMessage(base: BaseCtx, { received, takeTurn }: Recording): Promise<void> {
+  // Again: the hook may have been deleted while the message waited for its turn.
+  const { hook, secret } = await requireHook(base, received)
   const { parts, signedToken } = await readProviderMessage[hook.provider](received, { ...received, secret })
   await touchMailHook(base.db, hook)
   if (signedToken === undefined) {
