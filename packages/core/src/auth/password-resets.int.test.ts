@@ -1,10 +1,16 @@
 /** Requests that run while a password is reset. */
-import { readMailedToken, testSettings } from '@rapport/testing/fixtures/factories.ts'
+import { createTestWebhook, readMailedToken, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { providerSecrets } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { beforeEach, expect, test } from 'vitest'
+import { and, eq } from 'drizzle-orm'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { mailHooks, sessions, webhooks } from '../db/schema/index.ts'
+import type { WebhookId } from '../kernel/ids.ts'
+import { createMailHook } from '../mail-hooks/mail-hooks.ts'
 import { resetPassword } from '../operations/mail/reset-password.ts'
-import type { BaseCtx } from '../request/context.ts'
+import { updateWebhook } from '../operations/webhooks/save-webhook.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
 import { logIn, signUp } from './login.ts'
 import { requestPasswordReset } from './password-resets.ts'
 
@@ -12,13 +18,21 @@ const database = useTestDatabase()
 const password = 'a long sentence that is hard to guess'
 const newPasswords = ['another sentence that is hard to guess', 'a third sentence that is hard to guess'] as const
 let base: BaseCtx
+/** The context of the session that the sign-up opened. */
+let ctx: Ctx
 let email: string
 let token: string
 let count = 0
 beforeEach(async () => {
   base = { db: database.db, requestId: 'test', settings: testSettings }
   email = `ada-${(count += 1)}@example.com`
-  await signUp(base, { email, password, name: '' })
+  const { user, workspace } = await signUp(base, { email, password, name: '' })
+  const [{ id: sessionId } = { id: undefined }] = await database.db
+    .select({ id: sessions.id })
+    .from(sessions)
+    .where(eq(sessions.userId, user.id))
+  if (!sessionId) throw new Error('There is no session')
+  ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'user', userId: user.id, role: 'OWNER', sessionId } }
   await requestPasswordReset(base, { email })
   token = await readMailedToken(base, email)
 })
@@ -49,4 +63,38 @@ test('a login with the former password opens no session while it is reset', asyn
   await waitUntilBlocked(database.db)
   const [refusal] = await Promise.all([loggingIn.catch((error: unknown) => error), resetting.commit()])
   expect(refusal).toMatchObject({ code: 'unauthorized' })
+})
+
+describe.each<[string, (by: Ctx, disabledId: WebhookId) => Promise<unknown>]>([
+  ['a mail hook that is created', (by) => createMailHook(by, { provider: 'ses', secret: providerSecrets.ses })],
+  ['a webhook that is created', (by) => createTestWebhook(by)],
+  ['a webhook that is enabled', (by, disabledId) => updateWebhook(by, disabledId, { enabled: true })],
+])('%s in a session that a reset ends', (_what, make) => {
+  let disabledId: WebhookId
+  beforeEach(async () => {
+    disabledId = (await createTestWebhook(ctx)).id
+    await updateWebhook(ctx, disabledId, { enabled: false })
+  })
+  const countRemaining = async () =>
+    (await database.db.$count(mailHooks, eq(mailHooks.workspaceId, ctx.workspaceId))) +
+    (await database.db.$count(webhooks, and(eq(webhooks.workspaceId, ctx.workspaceId), eq(webhooks.enabled, true))))
+
+  test('does not outlive the reset', async () => {
+    const making = await openTransaction(database.db, (db) => make({ ...ctx, db }, disabledId))
+    const resetting = resetPassword(base, { token, password: newPasswords[0] })
+    await waitUntilBlocked(database.db)
+    await Promise.all([making.commit(), resetting])
+    expect(await countRemaining()).toBe(0)
+  })
+
+  test('is refused while the reset runs', async () => {
+    const resetting = await openTransaction(database.db, (db) =>
+      resetPassword({ ...base, db }, { token, password: newPasswords[0] }),
+    )
+    const making = make(ctx, disabledId)
+    await waitUntilBlocked(database.db)
+    const [refusal] = await Promise.all([making.catch((error: unknown) => error), resetting.commit()])
+    expect(refusal).toMatchObject({ code: 'unauthorized' })
+    expect(await countRemaining()).toBe(0)
+  })
 })

@@ -10,6 +10,7 @@ import { type MailHookId, newId } from '../kernel/ids.ts'
 import { lockQuotas } from '../quotas/require-quota.ts'
 import { byId, lockById } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, type Settings } from '../request/context.ts'
+import { lockActor } from '../request/lock-actor.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
@@ -24,6 +25,7 @@ const maxHooks = 20
 export function createMailHook(ctx: Ctx, input: MailHookInput): Promise<MailHook> {
   return inTransaction(ctx, async (ctx) => {
     await lockQuotas(ctx)
+    await lockActor(ctx)
     if ((await ctx.db.$count(mailHooks, isInWorkspace(ctx))) >= maxHooks)
       throw conflict('quota_exceeded', `A workspace has at most ${maxHooks} mail hooks`, { limit: maxHooks })
     const row = newHook(ctx.settings, { ...input, workspaceId: ctx.workspaceId })

@@ -9,6 +9,7 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../kernel/errors.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { newId, type WebhookId } from '../kernel/ids.ts'
+import { lockActor } from '../request/lock-actor.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { webhookHealth, webhooks } from '../db/schema/index.ts'
@@ -44,6 +45,7 @@ export function insertWebhook(ctx: Ctx, input: WebhookInput, checkFilter: Filter
   const url = checkWebhookUrl(input.url, ctx.settings.allowedNetworks)
   return inTransaction(ctx, async (ctx) => {
     await requireQuota(ctx, 'webhooks', { count: () => countWebhooks(ctx) })
+    await lockActor(ctx)
     await checkFilter(ctx, input)
     const id = newId('whk')
     const secret = newSecret()
@@ -104,6 +106,7 @@ export async function saveWebhook(
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
   if (Object.keys(change).length === 0) return readWebhook(ctx, id)
   return inTransaction(ctx, async (ctx) => {
+    if (change.enabled) await lockActor(ctx)
     if (change.enabled) await resetHealth(ctx, id)
     else if (change.url !== undefined) await resetPause(ctx, id)
     const { filter, ...values } = { ...change, ...url }

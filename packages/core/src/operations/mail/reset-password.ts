@@ -32,7 +32,7 @@ async function confirmOwnership(base: BaseCtx, userId: UserId): Promise<void> {
     .from(members)
     .where(eq(members.userId, userId))
     .orderBy(members.workspaceId)
-    // Waits for requests that create keys or invites, and blocks further ones: see `lockActor`.
+    // Waits for requests that create what is revoked here, and blocks further ones: see `lockActor`.
     .for('no key update')
   for (const { workspaceId, role } of memberships) {
     const ctx: Ctx = { ...base, workspaceId, actor: { kind: 'user', userId, role } }

@@ -8,6 +8,7 @@ import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
 import { lockById } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
+import { lockActor } from '../../request/lock-actor.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 
@@ -58,8 +59,9 @@ export async function resetHealth(ctx: Ctx, id: WebhookId): Promise<void> {
 
 const noPause = { pausedUntil: null, unreachableCount: 0 }
 
-/** Locks a webhook with its health until the transaction ends, in this order. */
+/** Locks the rights of the actor, then a webhook with its health, until the transaction ends, in this order. */
 export async function lockWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
+  await lockActor(ctx)
   await ctx.db
     .select({ id: webhookHealth.webhookId })
     .from(webhookHealth)

@@ -2,10 +2,10 @@
  * Rights that a request was authenticated with may be lost before it writes: a client can send the body slowly. What
  * grants access to others therefore checks them again, in the transaction that writes.
  *
- * Every transaction locks in this order: workspace, user, membership, then API keys, invites and sessions.
+ * Every transaction locks in this order: workspace, user, membership, then API keys, invites, webhooks and sessions.
  */
 import { and, eq, gt, isNull, or, sql } from 'drizzle-orm'
-import type { Ctx } from '../request/context.ts'
+import type { Ctx } from './context.ts'
 import { AppError, unauthenticated } from '../kernel/errors.ts'
 import type { ApiKeyId, SessionId, UserId } from '../kernel/ids.ts'
 import { apiKeys, members, type Role, roles, sessions } from '../db/schema/index.ts'
