@@ -5,6 +5,7 @@
  */
 import { sql } from 'drizzle-orm'
 import { contacts } from '../../db/schema/index.ts'
+import { limitPage } from '../../db/statements/limit-page.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { int, text, uuid } from '../../db/statements/sql-types.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -26,22 +27,24 @@ export async function readNewestContacts(
   return rows.map((row) => ({ ...row, workspaceId }))
 }
 
+const order = sql`created_at desc, id desc`
+
 const selectNewest = namedStatement('list contacts', {
   isPrepared: true,
   params: { workspaceId: contacts.workspaceId, limit: int },
   columns,
-  sql: ({ workspaceId, limit }) => sql`
-    select ${selected} from ${contacts}
-    where workspace_id = ${workspaceId}
-    order by created_at desc, id desc limit ${limit}`,
+  sql: ({ workspaceId, limit }) =>
+    limitPage(sql`select ${selected} from ${contacts} where workspace_id = ${workspaceId}`, { order, limit }),
 })
 
 const selectOlder = namedStatement('list older contacts', {
   isPrepared: true,
   params: { workspaceId: contacts.workspaceId, limit: int, key: text, uuid },
   columns,
-  sql: ({ workspaceId, limit, key, uuid }) => sql`
-    select ${selected} from ${contacts}
-    where workspace_id = ${workspaceId} and (created_at, id) < (${key}::timestamptz, ${uuid})
-    order by created_at desc, id desc limit ${limit}`,
+  sql: ({ workspaceId, limit, key, uuid }) =>
+    limitPage(
+      sql`select ${selected} from ${contacts}
+        where workspace_id = ${workspaceId} and (created_at, id) < (${key}::timestamptz, ${uuid})`,
+      { order, limit },
+    ),
 })
