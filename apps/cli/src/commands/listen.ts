@@ -62,6 +62,8 @@ export const listen = defineCommand({
     const { stopping: signal, terminal } = cli
     let last: string | null = options.after ?? null
     try {
+      // An id that a person types may be wrong; `follow` would go on with greater ones.
+      if (last !== null) await rapport.events.get(last, { signal })
       last ??= (await rapport.events.list({ limit: 1 }, { signal })).data[0]?.id ?? null
       terminal.log(`Signing secret: ${secret}\nForwarding events from ${url} to ${forward} ...`)
       const forwardEvent = async (event: WebhookEvent) =>
