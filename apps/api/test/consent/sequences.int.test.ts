@@ -29,6 +29,7 @@ const pairs = noes.flatMap((first, at) =>
 const sequences = [
   'stop all · erase · ask A · link A · A is CONFIRMED · confirm B: 409',
   'remove A · ask A · remove A · link A: 400 · A is UNSUBSCRIBED',
+  'leave A · ask A · remove A · link A: 400 · A is UNSUBSCRIBED',
   'leave A · ask A · leave B · link A · A is CONFIRMED · B is UNSUBSCRIBED',
   'leave A · ask A · file UNSUBSCRIBED A of 2020-01-01 · link A · A is CONFIRMED',
   'one-click A · from here · undo · undo · undo · A is CONFIRMED · events are confirmed',

@@ -71,7 +71,7 @@ const given = [
     file: subscribe,
     search: "  const pending = { ownStatus: 'PENDING', ownStatusAt: at } as const\n",
     replacement: "  const pending = { ownStatus: 'CONFIRMED', ownStatusAt: at } as const\n",
-    tests: [`${core}/lists/visitors-never-confirm.int.test.ts`],
+    tests: [`${core}/lists/visitors-never-confirm.int.test.ts`, ...suppressedVisitors],
   },
   {
     name: 'a request of a visitor opens a subscription that has ended without a row',
