@@ -207,6 +207,9 @@ export const availabilityGuards: readonly TestedGuard[] = [
     file: `${core}/operations/contacts/delete-contact.ts`,
     search: 'await forgetLiftNotes(ctx, { contactIds, emails })',
     replacement: 'await forgetLiftNotes(ctx, { contactIds: formerIds, emails: emails.slice(0, 0) })',
-    tests: [`${core}/operations/contacts/forget-lift-notes.int.test.ts`],
+    tests: [
+      `${core}/operations/contacts/forget-lift-notes.int.test.ts`,
+      `${core}/operations/contacts/erasure-receipt.int.test.ts`,
+    ],
   },
 ]

@@ -19,7 +19,7 @@ export const bounceGuards: readonly TestedGuard[] = [
     file: `${core}/operations/mail/find-reported-workspace.ts`,
     search: '(id) => found.get(id))',
     replacement: '(id) => found.get(id) ?? workspaceIds[0])',
-    tests: [`${core}/operations/mail/receive-hook-emails.int.test.ts`],
+    tests: [`${core}/operations/mail/receive-hook-emails.int.test.ts`, ...byHook],
   },
   {
     name: 'a repeated report counts again',
