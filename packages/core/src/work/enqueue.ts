@@ -97,8 +97,8 @@ export async function finishUnclaimedWork({ db, workspaceId }: WorkScope, uuids:
 
 /** For a statement that does more: deletes the work of the subjects, as `finishWork`. */
 export const finishMany = ({ workspaceId, ids }: Record<'workspaceId' | 'ids', SQL>): SQL => sql`
-    delete from work where workspace_id = ${workspaceId} and id in (
-      select id from work where workspace_id = ${workspaceId} and id = any(${ids}) order by id for update)`
+    delete from work where workspace_id = ${workspaceId} and id = any(array(
+      select id from work where workspace_id = ${workspaceId} and id = any(${ids}) order by id for update))`
 
 /**
  * Deletes work whose subject is done or deleted, whether it is claimed or not. Call it in the transaction that changes

@@ -3,7 +3,7 @@
  * of its kind. Publishing a row twice is harmless: the queue ignores a job that it still has, and a claim guards the
  * work. Rows that are unclaimed some seconds after publishing are published again, so lost jobs need no tracking.
  */
-import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { work } from '../db/schema/index.ts'
@@ -55,7 +55,10 @@ const atOnce = sql`${work.createdAt}`
 const inTenMinutes = sql`now() + interval '10 minutes'`
 const isOneOf = (uuids: readonly string[]) => sql`${work.id} = any(${sql.param([...uuids])}::uuid[])`
 
-/** Locks the rows in the order of their ids to prevent deadlocks. */
+/**
+ * Locks the rows in the order of their ids to prevent deadlocks. They are an array, as PostgreSQL may execute a sub-select
+ * again for each row, and so lock rows out of order.
+ */
 async function setDueAt({ db, workspaceId }: WorkScope, dueAt: SQL | null, condition?: SQL): Promise<void> {
   const isOfWorkspace = eq(work.workspaceId, workspaceId)
   const locked = db
@@ -67,7 +70,7 @@ async function setDueAt({ db, workspaceId }: WorkScope, dueAt: SQL | null, condi
   await db
     .update(work)
     .set({ publishedAt: null, dueAt })
-    .where(and(isOfWorkspace, inArray(work.id, locked)))
+    .where(and(isOfWorkspace, sql`${work.id} = any(array(${locked}))`))
 }
 
 /** The UUID of a subject with its workspace, for callers that handle several workspaces. */
@@ -131,7 +134,10 @@ const selectPublishable = namedStatement('find publishable work', {
     order by turn, due_at`,
 })
 
-/** Records that jobs for this work were added to the queue. Skips locked rows, which may be published once more. */
+/**
+ * Records that jobs for this work were added to the queue. Skips locked rows, which may be published once more. Even so,
+ * PostgreSQL waits for a row that another transaction updates and a third one locks at that moment.
+ */
 export function markPublished(db: Db, work: readonly WorkKey[]): Promise<void> {
   return changeByWorkspace(db, work, markPublishedInWorkspace)
 }
@@ -147,5 +153,5 @@ async function markPublishedInWorkspace({ db, workspaceId }: WorkScope, uuids: s
   await db
     .update(work)
     .set({ publishedAt: timestampNow() })
-    .where(and(isOfWorkspace, inArray(work.id, unlocked)))
+    .where(and(isOfWorkspace, sql`${work.id} = any(array(${unlocked}))`))
 }
