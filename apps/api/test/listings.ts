@@ -2,6 +2,7 @@
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { addTestDomain } from '@rapport/testing/network/sending-domains.ts'
 import { addTestMember, addTestMembership, addTestRecipient } from '@rapport/testing/fixtures/listing-rows.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { aFile, aForm } from './isolation-cases.ts'
 import { aTemplate } from './isolation-campaigns.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
@@ -31,6 +32,17 @@ export async function createParents(api: TestApi, workspace: TestWorkspace): Pro
     deals: await create('/deals', { pipelineId, contactId: contacts }),
   }
   return { api, workspace, parents }
+}
+
+/**
+ * Waits until the feed shows every event, for good: until all earlier transactions of the server have ended, also those
+ * of other databases, as one that is just ending can hide events again.
+ */
+export async function waitForFeed(api: TestApi): Promise<void> {
+  const areShown = 'max(transaction_id::text::bigint) < pg_snapshot_xmin(pg_current_snapshot())::text::bigint'
+  await waitUntil(async () => (await api.query(`select ${areShown} as done from events`))[0]?.['done'], {
+    describe: 'the feed shows every event',
+  })
 }
 
 /** The path of a listing: `/lists/{id}/subscribers` with the id of the parent. */

@@ -3,10 +3,9 @@ import { eventTypes } from '@rapport/core/events/event-definition.ts'
 import { addTestMember } from '@rapport/testing/fixtures/listing-rows.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { waitUntil } from '@rapport/testing/wait.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { createParents, pathOf, readListingTemplates, recordMakers } from './listings.ts'
+import { createParents, pathOf, readListingTemplates, recordMakers, waitForFeed } from './listings.ts'
 import { expectError, type Json, startTestApi } from './testing.ts'
 
 const maxPageBytes = 8_000_000
@@ -174,10 +173,7 @@ beforeAll(async () => {
     for (const key of ['c0', 'c1', 'c2']) await create('/custom-fields', { object, key, label: 'Text', type: 'TEXT' })
   fixture.parents['forms'] = String((await create('/forms', form))['id'])
   for (const make of Object.values(largestRecords)) await make()
-  const [{ count } = {}] = await api.query('select count(*)::int from events')
-  await waitUntil(async () => (await readAll('/events')).length === Number(count), {
-    describe: 'the feed shows every event',
-  })
+  await waitForFeed(api)
 })
 
 async function readAll(template: string): Promise<Json[]> {

@@ -1,9 +1,8 @@
 import { type EventId, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { waitUntil } from '@rapport/testing/wait.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { countRuns, isFullRun } from '@rapport/testing/runs.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { createParents, fillListings, listings, pathOf, readListingTemplates } from './listings.ts'
+import { createParents, fillListings, listings, pathOf, readListingTemplates, waitForFeed } from './listings.ts'
 import { expectError, freshEmail, startTestApi } from './testing.ts'
 
 interface Item {
@@ -30,14 +29,7 @@ const newestFirst: Record<string, string> = {
 const recordsEach = 5
 beforeAll(async () => {
   await fillListings(fixture, recordsEach)
-  // The feed shows the newest events only after all earlier transactions have ended.
-  const [{ count } = {}] = await api.query('select count(*)::int from events')
-  await waitUntil(
-    async () => (await getPage('/events', 'limit=100')).body.data.length >= Math.min(100, Number(count)),
-    {
-      describe: 'the feed shows every event',
-    },
-  )
+  await waitForFeed(api)
 })
 
 const getPage = (template: string, query = '', key = workspace.token) =>

@@ -1,9 +1,8 @@
 /** `createdAfter` and `createdBefore` of every listing. */
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { countRuns, isFullRun } from '@rapport/testing/runs.ts'
-import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { createParents, fillListings, listings, pathOf } from './listings.ts'
+import { createParents, fillListings, listings, pathOf, waitForFeed } from './listings.ts'
 import { expectError, startTestApi } from './testing.ts'
 
 interface Item {
@@ -21,11 +20,7 @@ const workspace = useForFile(() => api.signUp())
 const fixture = useForFile(() => createParents(api, workspace))
 beforeAll(async () => {
   await fillListings(fixture, 3)
-  // The feed shows the newest events only after all earlier transactions have ended.
-  const [{ count } = {}] = await api.query('select count(*)::int from events')
-  await waitUntil(async () => (await readAll('/events', 'sort=createdAt')).length === count, {
-    describe: 'the feed shows every event',
-  })
+  await waitForFeed(api)
 })
 
 const getPage = (template: string, query: string) =>

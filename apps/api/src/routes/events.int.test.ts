@@ -13,11 +13,14 @@ beforeAll(async () => {
   ;({ key } = await api.signUp())
 })
 
-/** Waits for the newest events: the feed shows them only after all earlier transactions have ended. */
-const listed = (count: number) =>
+/**
+ * Waits for the newest events: the feed shows them only after all earlier transactions have ended, and one of another
+ * database that is just ending can hide them again.
+ */
+const listed = (count: number, query = '') =>
   waitUntil(
     async () => {
-      const response = await get<{ data: Event[] }>('/events')
+      const response = await get<{ data: Event[] }>(`/events${query}`)
       return response.body.data.length >= count && response
     },
     { describe: `the feed shows ${count} events` },
@@ -38,7 +41,7 @@ test('`after` returns later events in order; an invalid parameter is named', asy
   const known = body.data[0]?.id
   for (let n = 0; n < 3; n++) await api.create('/contacts', key, { email: freshEmail() })
   const backwards = await listed(4)
-  const after = await get<{ data: Event[] }>(`/events?after=${known}&type=contact.created`)
+  const after = await listed(3, `?after=${known}&type=contact.created`)
   expect(after.body.data).toEqual(backwards.body.data.slice(0, -1).toReversed())
   for (const [query, path] of [
     ['after=evt_01kag7m3v9e8fs2t4w6x8y0z1b', 'after'],
