@@ -1,6 +1,6 @@
 import sensible from '@fastify/sensible'
 import { createAuthenticator } from '@rapport/core/auth/authenticate.ts'
-import { stopRenderingThread } from '@rapport/core/campaigns/rendering/rendering.ts'
+import { stopRenderingThread } from '@rapport/core/rendering/rendering.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { type Settings, settingsFrom } from '@rapport/core/request/context.ts'
 import type { Database } from '@rapport/core/db/client.ts'

@@ -1,5 +1,4 @@
 /** Links that visitors follow get parameters from other programs: mail tools, social networks, caches. */
-import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
@@ -12,6 +11,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { aForm } from './isolation-cases.ts'
 import { freshEmail, type Operation, operationsOf, startTestApi } from './testing.ts'
 import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { trackHtml } from '@rapport/core/rendering/track-html.ts'
 
 const api = useForFile(() => startTestApi())
 let operations: Operation[]

@@ -1,7 +1,7 @@
 /** Fixtures for the worker's tests. */
 import { defaultRetention } from '@rapport/core/kernel/retention.ts'
 import { loadCampaignRenderer } from '@rapport/core/campaigns/campaign-mail.ts'
-import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
+import type { Recipient } from '@rapport/core/rendering/recipient.ts'
 import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import type { Database, Db } from '@rapport/core/db/client.ts'

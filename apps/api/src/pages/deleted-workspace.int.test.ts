@@ -1,6 +1,5 @@
 /** Public URLs of a deleted workspace: forms and links in emails. */
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
-import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import { addSubscribers, createTestCampaign } from '@rapport/testing/fixtures/factories.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
@@ -11,6 +10,7 @@ import { aForm } from '../../test/isolation-cases.ts'
 import { readEverything } from '../../test/isolation-workspace.ts'
 import { freshEmail, startTestApi } from '../../test/testing.ts'
 import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { trackHtml } from '@rapport/core/rendering/track-html.ts'
 
 const api = useForFile(() => startTestApi())
 

@@ -13,8 +13,8 @@ import {
   CampaignQuery,
   CampaignSummary,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { listTemplateVariables } from '@rapport/core/campaigns/rendering/list-template-variables.ts'
-import { TemplateVariables } from '@rapport/core/campaigns/rendering/template-variables.schema.ts'
+import { listTemplateVariables } from '@rapport/core/rendering/list-template-variables.ts'
+import { TemplateVariables } from '@rapport/core/rendering/template-variables.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { entityTagOf } from '../http/conditional-requests/entity-tags.ts'

@@ -1,6 +1,6 @@
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
-import type { TemplateVariables } from '@rapport/core/campaigns/rendering/template-variables.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
+import type { TemplateVariables } from '@rapport/core/rendering/template-variables.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { expectError, freshEmail, startTestApi, type TestWorkspace } from '../../test/testing.ts'

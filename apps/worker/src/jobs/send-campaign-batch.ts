@@ -3,7 +3,6 @@ import {
   type CampaignRenderer,
   loadCampaignRenderer,
 } from '@rapport/core/campaigns/campaign-mail.ts'
-import type { TemplateFault } from '@rapport/core/campaigns/rendering/template-sources.ts'
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { findRateProblem } from '@rapport/core/campaigns/find-rate-problem.ts'
@@ -27,6 +26,7 @@ import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { reportRefusal } from '@rapport/core/operations/mail/report-refusal.ts'
+import type { TemplateFault } from '@rapport/core/rendering/template-sources.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { runClaimed } from './run-claimed.ts'

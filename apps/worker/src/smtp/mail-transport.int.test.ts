@@ -1,10 +1,10 @@
 /** Mails as a mail server receives them, byte by byte. */
 import { type AddressInfo, createServer } from 'node:net'
-import { type Recipient, toRecipient } from '@rapport/core/campaigns/recipient.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { contactExample } from '@rapport/core/contacts/contacts.schema.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
+import { type Recipient, toRecipient } from '@rapport/core/rendering/recipient.ts'
 import { createTestCampaign, createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'

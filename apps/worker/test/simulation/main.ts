@@ -51,7 +51,7 @@ async function runSeeds(mutant?: Mutant): Promise<boolean> {
   const { simulate } = await import('./simulate.ts')
   const { shrink } = await import('./shrink.ts')
   const { openSimulationDatabase } = await import('./simulation-database.ts')
-  const { stopRenderingThread } = await import('@rapport/core/campaigns/rendering/rendering.ts')
+  const { stopRenderingThread } = await import('@rapport/core/rendering/rendering.ts')
   const place = await openSimulationDatabase()
   const totals = { seeds: 0, failed: 0 }
   const hash = createHash('sha256')

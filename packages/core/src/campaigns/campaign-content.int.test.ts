@@ -5,9 +5,9 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { isFullRun } from '@rapport/testing/runs.ts'
 import { type CampaignId, newId } from '../kernel/ids.ts'
 import type { Mail } from '../mail/mails.ts'
+import { toRecipient } from '../rendering/recipient.ts'
 import { loadCampaignRenderer, previewCampaign, renderTestMail, sendTestMail } from './campaign-mail.ts'
 import { updateCampaign } from './campaigns.ts'
-import { toRecipient } from './recipient.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -4,10 +4,10 @@ import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
-import { AppError, conflict, invalidField, notFound } from '../kernel/errors.ts'
+import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
-import { type CampaignId, type ContactId, newId, type SegmentId } from '../kernel/ids.ts'
+import { type CampaignId, newId, type SegmentId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
 import { checkListId } from '../lists/lists.ts'
 import { checkNewSender, requireSender } from '../domains/senders.ts'
@@ -15,12 +15,10 @@ import { lockQuotas, quotaExceeded } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { checkSegmentId } from '../segments/segments.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
 import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, CampaignSummary } from './campaigns.schema.ts'
-import { checkTemplates } from './rendering/check-templates.ts'
-import { plainTemplate } from './rendering/template-sources.ts'
-import { readContact } from '../contacts/read-contact.ts'
+import { checkTemplates } from '../rendering/check-templates.ts'
+import { plainTemplate } from '../rendering/template-sources.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
@@ -200,13 +198,6 @@ export async function detachSegment(ctx: Ctx, segmentId: SegmentId): Promise<voi
     .limit(1)
   if (open) throw conflict('in_use', `The campaign "${open.name}", which is ${open.status}, has this segment`)
   await ctx.db.update(campaigns).set({ segmentId: null }).where(hasSegment)
-}
-
-/** Reads the contact that a request body refers to. Throws `validation_error` if the contact does not exist. */
-export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
-  return readContact(ctx, contactId).catch((error: unknown) => {
-    throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error
-  })
 }
 
 /** Creates the error for an operation that needs a DRAFT. */

@@ -2,11 +2,11 @@ import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/t
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { workspaces } from '../db/schema/index.ts'
+import { toRecipient } from '../rendering/recipient.ts'
 import type { Ctx } from '../request/context.ts'
 import { readStats } from './campaign-stats.ts'
 import { loadCampaignRenderer } from './campaign-mail.ts'
 import { listCountedLinks } from './link-clicks.ts'
-import { toRecipient } from './recipient.ts'
 import { resolveTrackedLink } from './tracking.ts'
 
 const database = useTestDatabase()

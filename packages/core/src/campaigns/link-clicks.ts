@@ -3,11 +3,11 @@ import { and, eq, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
 import { campaignLinkClicks, campaigns } from '../db/schema/index.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
+import { listLinks } from '../rendering/track-html.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { CampaignStats } from './campaign-stats.schema.ts'
-import { listLinks } from './rendering/track-html.ts'
 
 const maxLinks = 100
 /** Parsing a URL takes a microsecond, and HTML may have 60,000. */

@@ -18,6 +18,8 @@ import type { CampaignId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
+import { checkTemplates } from '../rendering/check-templates.ts'
+import { templateFields } from '../rendering/template-sources.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { isMailable } from '../consent/derive-status.ts'
@@ -40,8 +42,6 @@ import {
   requireReviewedContent,
   requireReviewedCount,
 } from './sending-report/reviewed-campaign.ts'
-import { checkTemplates } from './rendering/check-templates.ts'
-import { templateFields } from './rendering/template-sources.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 /** One job sends one batch. A small batch finishes soon; a large batch keeps the number of jobs low. */

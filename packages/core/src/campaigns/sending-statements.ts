@@ -5,9 +5,9 @@ import { campaignRecipients, campaigns, contacts, work } from '../db/schema/inde
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isMailable } from '../consent/derive-status.ts'
+import { recipientProperties } from '../rendering/recipient.ts'
 import { isInStoppedWorkspace } from '../request/suspended-workspace.ts'
 import { hasClaim, renewClaim } from '../work/claims.ts'
-import { recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 
 /** A batch and its claim. `token` is the token of the group. */

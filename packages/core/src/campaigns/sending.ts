@@ -20,6 +20,7 @@ import { transaction } from '../db/transaction.ts'
 import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { campaignBatches, campaignRecipients, campaigns, workspaces } from '../db/schema/index.ts'
+import type { Recipient } from '../rendering/recipient.ts'
 import {
   type Claim,
   claimWork,
@@ -30,7 +31,6 @@ import {
   releaseClaim,
 } from '../work/claims.ts'
 import type { WorkScope } from '../work/enqueue.ts'
-import type { Recipient } from './recipient.ts'
 import { summaryColumns, type SummaryRow, toCampaignSummary } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { askForRecipient, claimGroup, recordGroupOutcomes } from './sending-statements.ts'

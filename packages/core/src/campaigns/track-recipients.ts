@@ -13,7 +13,7 @@ import {
   type TrackingLevels,
   unknownChoices,
 } from '../consent/tracking/tracking-level.ts'
-import type { Recipient } from './recipient.ts'
+import type { Recipient } from '../rendering/recipient.ts'
 
 /** What a campaign and its workspace allow to record. */
 export interface TrackingPolicy extends Record<TrackedAction, boolean> {

@@ -3,7 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { newId } from '../kernel/ids.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { noTracking, type TrackingLevels } from '../consent/tracking/tracking-level.ts'
-import { trackHtml } from './rendering/track-html.ts'
+import { trackHtml } from '../rendering/track-html.ts'
 import { resolveTrackedLink, recordOpen, createTracking } from './tracking.ts'
 
 const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx

@@ -12,9 +12,9 @@ import { verifyPayload } from '../kernel/crypto.ts'
 import { isSuspended } from '../request/suspended-workspace.ts'
 import { readTrackingChoices } from '../consent/tracking/tracking-consents.ts'
 import type { TrackedAction, TrackingLevel, TrackingLevels } from '../consent/tracking/tracking-level.ts'
+import type { Tracking } from '../rendering/track-html.ts'
 import { countAnonymously, type RecipientKey, recordEngagement } from './engagement.ts'
 import { countLinkClick } from './link-clicks.ts'
-import type { Tracking } from './rendering/track-html.ts'
 
 /** Creates the input of `trackHtml` for the mail of one recipient. Undefined if the mail tracks nothing. */
 export function createTracking(

@@ -5,11 +5,11 @@ import { signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken, notFound } from '../kernel/errors.ts'
 import { type CampaignId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
+import { renderPreview } from '../rendering/rendering.ts'
 import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from '../request/context.ts'
 import { workspaceSuspended } from '../request/suspended-workspace.ts'
 import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { hasMailedSince } from './campaign-stats.ts'
-import { renderPreview } from './rendering/rendering.ts'
 
 export interface WebVersion {
   subject: string

@@ -9,7 +9,7 @@ import { givenIds } from '../db/given-ids.ts'
 import { contacts } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf } from '../db/statements/sql-types.ts'
-import { notFound } from '../kernel/errors.ts'
+import { AppError, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import type { Ctx } from '../request/context.ts'
@@ -21,6 +21,13 @@ export async function readContact(ctx: Ctx, id: ContactId): Promise<Contact> {
   const row = await readInBatch(ctx.db)({ workspaceId: ctx.workspaceId, id })
   if (!row) throw notFound('Contact')
   return toContact(row)
+}
+
+/** Reads the contact that a request body refers to. Throws `validation_error` if the contact does not exist. */
+export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
+  return readContact(ctx, contactId).catch((error: unknown) => {
+    throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error
+  })
 }
 
 const readInBatch = memoizePerDb((db) =>

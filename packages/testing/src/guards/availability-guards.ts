@@ -132,10 +132,10 @@ export const availabilityGuards: readonly TestedGuard[] = [
   {
     promise: 'availability',
     name: 'a slow group has the rendering thread until its end',
-    file: `${core}/campaigns/rendering/rendering-thread.ts`,
+    file: `${core}/rendering/rendering-thread.ts`,
     search: ' || readThreadMs() - startedAt > maxResponseMs) break',
     replacement: ') break',
-    tests: [`${core}/campaigns/rendering/rendering.test.ts`],
+    tests: [`${core}/rendering/rendering.test.ts`],
   },
   {
     promise: 'availability',

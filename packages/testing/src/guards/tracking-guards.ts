@@ -6,7 +6,7 @@ const consent = `${core}/consent/tracking`
 
 /** Each guard is noticed by one of these. */
 const tests = [
-  `${core}/campaigns/rendering/shared-links.test.ts`,
+  `${core}/rendering/shared-links.test.ts`,
   `${core}/forms/form-consents.int.test.ts`,
   `${core}/operations/contacts/tracking-consent.int.test.ts`,
   `${core}/segments/compile-unseen.int.test.ts`,
@@ -41,13 +41,13 @@ const given = [
   },
   {
     name: 'an anonymous email tracks a link with a value of the contact',
-    file: `${core}/campaigns/rendering/track-html.ts`,
+    file: `${core}/rendering/track-html.ts`,
     search: '      if (onlySharedLinks && !sharedLinks.has(url)) continue\n',
     replacement: '',
   },
   {
     name: 'a tracked link shows the length of a value',
-    file: `${core}/campaigns/rendering/shared-links.ts`,
+    file: `${core}/rendering/shared-links.ts`,
     search: '.filter((url) => other?.has(url))',
     replacement: '',
   },

@@ -1,5 +1,4 @@
 /** Requests to the host of a workspace, and to all others. */
-import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import { preferencesUrl, testPreferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import { trackingConfirmationUrl } from '@rapport/core/consent/tracking/tracking-links.ts'
@@ -14,6 +13,7 @@ import {
   undoToken,
   unsubscribeUrl,
 } from '@rapport/core/lists/subscription-links.ts'
+import { trackHtml } from '@rapport/core/rendering/track-html.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'

@@ -1,6 +1,5 @@
 /** Requests with a valid token of an email count for the address together with the token. */
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
-import { trackHtml } from '@rapport/core/campaigns/rendering/track-html.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { confirmationUrl, undoToken, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
@@ -13,6 +12,7 @@ import { countRuns } from '@rapport/testing/runs.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { countStatuses, freshAddress, startTestApi } from '../../../test/testing.ts'
 import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { trackHtml } from '@rapport/core/rendering/track-html.ts'
 
 const api = useForFile(() => startTestApi())
 let ctx: Ctx

@@ -1,7 +1,7 @@
-import { stopRenderingThread } from '@rapport/core/campaigns/rendering/rendering.ts'
 import { createDnsReader } from '@rapport/core/domains/dns.ts'
 import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 import { readBulkMail } from '@rapport/core/operations/mail/read-bulk-mail.ts'
+import { stopRenderingThread } from '@rapport/core/rendering/rendering.ts'
 import { dkimKeyOf, inspectEnvironment } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
 import type { CliContext } from '../../command.ts'

@@ -1,11 +1,11 @@
 /** The variables of a template: what is declared, and whether the values of an email fit. */
 import { z } from 'zod'
 import { grounds, type StoredVariable, variableTypes } from '../../db/schema/index.ts'
-import type { TemplateNames } from '../../campaigns/rendering/known-variables.ts'
 import { type Issue, invalidFields, limitIssues } from '../../kernel/errors.ts'
 import { requireSize } from '../../kernel/stored-size.ts'
 import { suggestForEach } from '../../kernel/suggestion.ts'
 import { Verbatim, SingleLine, TimestampInput } from '../../kernel/validation.ts'
+import type { TemplateNames } from '../../rendering/known-variables.ts'
 
 const maxItems = 200
 const Scalar = z.union([Verbatim(16_384), z.number(), z.boolean(), z.null()])

@@ -1,7 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { loadCampaignRenderer, previewCampaign } from '../../campaigns/campaign-mail.ts'
 import { readStats } from '../../campaigns/campaign-stats.ts'
-import { createExampleRecipient } from '../../campaigns/rendering/example-recipient.ts'
 import { campaigns } from '../../db/schema/index.ts'
 import { type ExpectedRecord, recordsOf } from '../../domains/domain-records.ts'
 import { findDomainByName } from '../../domains/domains.ts'
@@ -9,6 +8,7 @@ import { returnPathOf } from '../../domains/return-path.ts'
 import { AppError, notFound } from '../../kernel/errors.ts'
 import type { CampaignId } from '../../kernel/ids.ts'
 import { mailDomain } from '../../mail/outgoing-mail.ts'
+import { createExampleRecipient } from '../../rendering/example-recipient.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
 
 /** What receivers of bulk mail judge of a campaign. */

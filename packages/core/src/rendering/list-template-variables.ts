@@ -1,5 +1,5 @@
-import { readCustomFields } from '../../custom-fields/custom-fields.ts'
-import type { Ctx } from '../../request/context.ts'
+import { readCustomFields } from '../custom-fields/custom-fields.ts'
+import type { Ctx } from '../request/context.ts'
 import type { TemplateVariables } from './template-variables.schema.ts'
 import { templateFilters } from './template-filters.ts'
 import { templateVariables, toCustomVariables } from './template-variables.ts'

@@ -1,6 +1,6 @@
-import { readCustomFields } from '../../custom-fields/custom-fields.ts'
-import type { Ctx } from '../../request/context.ts'
-import type { Recipient } from '../recipient.ts'
+import { readCustomFields } from '../custom-fields/custom-fields.ts'
+import type { Ctx } from '../request/context.ts'
+import type { Recipient } from './recipient.ts'
 import { templateVariables, toCustomVariables } from './template-variables.ts'
 
 /** Creates the contact of a preview, with the example value of each variable and of each custom field. */

@@ -1,4 +1,4 @@
-import type { grounds } from '../../db/schema/index.ts'
+import type { grounds } from '../db/schema/index.ts'
 
 export interface TemplateSources {
   subject: string

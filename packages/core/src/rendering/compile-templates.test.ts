@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { newId } from '../../kernel/ids.ts'
+import { newId } from '../kernel/ids.ts'
 import { findTemplateFaults, stopRenderingThread } from './rendering.ts'
 import {
   type PartialTemplateSources,

@@ -4,8 +4,8 @@
  * `assign` sets anywhere in the template.
  */
 import { type Arguments, type Template, type Token, toValueSync, TypeGuards, Value } from 'liquidjs'
-import { showInvisible, startOfText } from '../../kernel/values/text.ts'
-import { suggestNear } from '../../kernel/suggestion.ts'
+import { showInvisible, startOfText } from '../kernel/values/text.ts'
+import { suggestNear } from '../kernel/suggestion.ts'
 import { findEncodedDelimiters, positionOf } from './encoded-delimiters.ts'
 import { createEngine } from './engine/liquid.ts'
 import { createKnownVariables, type KnownVariables, type PathStep, type TemplateNames } from './known-variables.ts'

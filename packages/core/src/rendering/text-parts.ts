@@ -9,7 +9,7 @@
  */
 import { compile, type FormatCallback } from 'html-to-text'
 import { type FilterImplOptions, filters } from 'liquidjs'
-import { joinPieces, onePiece, type Pieces } from '../../mail/mime.ts'
+import { joinPieces, onePiece, type Pieces } from '../mail/mime.ts'
 import { createLengthLimiter } from './engine/liquid.ts'
 
 /** The values of one rendering, in the order of their placeholders, as HTML and as text. */

@@ -1,5 +1,5 @@
 /** Which paths, such as `contact.firstName`, a template may use. */
-import { suggestNear } from '../../kernel/suggestion.ts'
+import { suggestNear } from '../kernel/suggestion.ts'
 import { type TemplateType, templateVariables, variableOutsideSubject } from './template-variables.ts'
 import type { TemplateField } from './template-sources.ts'
 

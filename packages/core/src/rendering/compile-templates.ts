@@ -1,8 +1,8 @@
-/** Renders a campaign's templates to a mail. Runs only in the rendering thread, which can be terminated. */
+/** Renders templates to a mail. Runs only in the rendering thread, which can be terminated. */
 import { CommentTag, InlineCommentTag, type Template, TypeGuards } from 'liquidjs'
-import { colons, english, findLanguage, type Language } from '../../kernel/values/languages.ts'
-import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
-import { mailTexts } from '../../mail/texts/mail-texts.ts'
+import { colons, english, findLanguage, type Language } from '../kernel/values/languages.ts'
+import { joinPieces, onePiece, type Parts, type Pieces } from '../mail/mime.ts'
+import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { createEngine, type Engine } from './engine/liquid.ts'
 import {
   EmptyPartError,

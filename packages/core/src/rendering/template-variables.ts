@@ -2,7 +2,7 @@
  * The variables of templates. This table is the source of the check when a template is saved, of
  * `GET /template-variables`, of the example contact of a preview, and of the table in `docs/guides/templates.md`.
  */
-import type { CustomField } from '../../custom-fields/custom-fields.schema.ts'
+import type { CustomField } from '../custom-fields/custom-fields.schema.ts'
 
 /** The type of a value in a template. A DATE is text such as `2026-11-21`; a LIST has texts. */
 export const templateTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'LIST', 'ANY'] as const

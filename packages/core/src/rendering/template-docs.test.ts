@@ -6,7 +6,7 @@ import { createEngine } from './engine/liquid.ts'
 import { templateFilters } from './template-filters.ts'
 import { templateVariables } from './template-variables.ts'
 
-const chapter = readFileSync(new URL('../../../../../docs/guides/templates.md', import.meta.url), 'utf8')
+const chapter = readFileSync(new URL('../../../../docs/guides/templates.md', import.meta.url), 'utf8')
 const customFieldKeys = ['plan', 'seats', 'renewal']
 const engine = createEngine()
 

@@ -1,4 +1,4 @@
-import { joinPieces } from '../../mail/mime.ts'
+import { joinPieces } from '../mail/mime.ts'
 import type { CampaignValues, TemplateValues } from './template-sources.ts'
 import type { MailInPieces } from './compile-templates.ts'
 import { listLinks } from './track-html.ts'

@@ -4,11 +4,11 @@
  * one task at a time, and workspaces take turns: a turn of a slow group ends after 100 ms. A template that takes longer
  * for one recipient delays another workspace by at most its deadline, counted in processor time.
  */
-import { type InterruptibleThread, startThread } from '../../kernel/concurrency/interruptible-thread.ts'
-import { limitInTurns } from '../../kernel/concurrency/limit-in-turns.ts'
-import { AppError } from '../../kernel/errors.ts'
-import type { WorkspaceId } from '../../kernel/ids.ts'
-import type { RenderingDeadlines } from '../../request/context.ts'
+import { type InterruptibleThread, startThread } from '../kernel/concurrency/interruptible-thread.ts'
+import { limitInTurns } from '../kernel/concurrency/limit-in-turns.ts'
+import { AppError } from '../kernel/errors.ts'
+import type { WorkspaceId } from '../kernel/ids.ts'
+import type { RenderingDeadlines } from '../request/context.ts'
 import type {
   CheckTask,
   ThreadResponse,

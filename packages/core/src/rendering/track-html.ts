@@ -1,6 +1,6 @@
 /** Adds tracking to HTML, in the rendering thread. `tracking.ts` is separate, because it uses the database. */
 import { QuoteType, Tokenizer } from 'htmlparser2'
-import { type KeyRing, signPayload } from '../../kernel/crypto.ts'
+import { type KeyRing, signPayload } from '../kernel/crypto.ts'
 import { createLengthLimiter } from './engine/liquid.ts'
 import { insertAtEnd } from './compile-templates.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { newId, type WorkspaceId } from '../../kernel/ids.ts'
+import { newId, type WorkspaceId } from '../kernel/ids.ts'
 import { defaultDeadlines, findTemplateFaults, stopRenderingThread, renderMails } from './rendering.ts'
 import type { PartialTemplateSources } from './template-sources.ts'
 

@@ -1,7 +1,7 @@
 /** The formats `full`, `long`, `medium` and `short` of the filter `date`, in the language of the email. */
 import { type Liquid, toValue } from 'liquidjs'
 import { LRUCache } from 'lru-cache'
-import { canonicalLocale } from '../../../kernel/values/locale.ts'
+import { canonicalLocale } from '../../kernel/values/locale.ts'
 import type { Filter } from './characters.ts'
 
 const styles = ['full', 'long', 'medium', 'short'] as const

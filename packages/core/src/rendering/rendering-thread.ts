@@ -1,7 +1,7 @@
 /** Parses and renders templates for rendering.ts, one response per task. Has few imports, to start fast. */
 import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { encodePart, joinPieces, onePiece, type Parts } from '../../mail/mime.ts'
+import { encodePart, joinPieces, onePiece, type Parts } from '../mail/mime.ts'
 import { findFaults } from './check-template.ts'
 import type { TemplateNames } from './known-variables.ts'
 import { renderLimitExceeded } from './engine/liquid.ts'
