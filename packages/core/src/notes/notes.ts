@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
+import { lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/records-of-contacts.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { updateStatement } from '../db/json-rows.ts'
 import { notes } from '../db/schema/index.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
+import { lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/records-of-contacts.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
