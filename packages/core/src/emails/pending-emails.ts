@@ -1,9 +1,8 @@
 /** Emails that wait. */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { emails, templates } from '../db/schema/index.ts'
-import { type ContactId, type EmailId, type TemplateId, uuidOf } from '../kernel/ids.ts'
+import { type EmailId, type TemplateId, uuidOf } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { finishWork } from '../work/enqueue.ts'
 import { parkWork, requeueWork } from '../work/publish.ts'
 
 /**
@@ -52,30 +51,3 @@ export function parkIfPaused(ctx: Ctx, ids: readonly EmailId[]): Promise<void> {
     )
   })
 }
-
-/** Moves the emails of a merged contact to the remaining contact. The caller has locked both. */
-export async function moveEmails(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
-  await ctx.db.update(emails).set({ contactId: to }).where(ofContact(ctx, from))
-}
-
-/**
- * Deletes the PENDING emails of a locked contact with their work: they are not sent. Ended ones keep their template and
- * status, without the contact.
- */
-export async function forgetEmailsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  const isPending = and(ofContact(ctx, contactId), eq(emails.status, 'PENDING'))
-  // The emails before their work, as in every transaction that ends one.
-  const pending = await ctx.db.select({ id: emails.id }).from(emails).where(isPending).orderBy(emails.id).for('update')
-  const ids = pending.map(({ id }) => id)
-  if (ids.length > 0) {
-    await ctx.db.delete(emails).where(and(eq(emails.workspaceId, ctx.workspaceId), inArray(emails.id, ids)))
-    await finishWork(ctx, ids.map(uuidOf))
-  }
-  await ctx.db
-    .update(emails)
-    .set({ contactId: null, reason: null, tags: sql`'{}'::text[]` })
-    .where(ofContact(ctx, contactId))
-}
-
-const ofContact = (ctx: Ctx, contactId: ContactId) =>
-  and(eq(emails.workspaceId, ctx.workspaceId), eq(emails.contactId, contactId))

@@ -69,7 +69,7 @@ export const emailGuards: readonly TestedGuard[] = [
   {
     promise: 'emails',
     name: 'the emails of an erased contact stay',
-    file: `${core}/emails/pending-emails.ts`,
+    file: `${core}/emails/emails-of-contact.ts`,
     search: 'if (ids.length > 0) {',
     replacement: 'if (ids.length > 50_000) {',
     tests: bySending,
