@@ -236,3 +236,14 @@ export function newSubscription(
     ...given,
   }
 }
+
+/** A contact that leaves a list on which it never was is REMOVED from it. */
+export function ensureSubscription(
+  ctx: Ctx,
+  records: ConsentRecords,
+  { listId, contactId, source = null }: { listId: ListId; contactId: ContactId; source?: string | null },
+): void {
+  const key = { listId, contactId }
+  if (records.subscriptions.has(toKey(key))) return
+  setSubscription(records, newSubscription(ctx, key, { ownStatus: 'REMOVED', ownStatusAt: records.now, source }))
+}

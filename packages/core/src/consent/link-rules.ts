@@ -5,6 +5,9 @@ import { type ConsentRecords, listRows, removeSuppressions } from './consent-rec
 import type { SubscriptionState } from './derive-status.ts'
 import { canConfirm, combine, isByPerson, keyOf, type SuppressionRow } from './suppression-rows.ts'
 
+/** How long a statement by a link or by an operator can be undone. */
+export const undoLifetimeMs = 10 * 60 * 1000
+
 type LinkedState = Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'unsubscribedAt'>
 
 /** Whether a link that was asked for at `issuedAt` is older than what stands, or cannot lift it. */

@@ -1,21 +1,15 @@
 import type { Consent } from '../db/schema/index.ts'
-import type { ContactId, ListId } from '../kernel/ids.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import {
   type AddressedContact,
   type ConsentRecords,
+  ensureSubscription,
   listSubscriptions,
-  newSubscription,
   setSubscription,
-  toKey,
 } from './consent-records.ts'
-import { operatorProof } from './proofs.ts'
+import { maxProofs, operatorProof } from './proofs.ts'
 import type { SuppressionRow } from './suppression-rows.ts'
-
-/** How long a statement by a link or by an operator can be undone. */
-export const undoLifetimeMs = 10 * 60 * 1000
-
-const maxProofs = 20
 
 interface Reported {
   contact: AddressedContact
@@ -42,15 +36,4 @@ export function removeProofs(records: ConsentRecords, contactId: ContactId, row:
     const consent = state.consent?.filter(isKept) ?? []
     setSubscription(records, { ...state, consent: consent.length > 0 ? consent : null })
   }
-}
-
-/** A contact that leaves a list on which it never was is REMOVED from it. */
-export function ensureSubscription(
-  ctx: Ctx,
-  records: ConsentRecords,
-  { listId, contactId, source = null }: { listId: ListId; contactId: ContactId; source?: string | null },
-): void {
-  const key = { listId, contactId }
-  if (records.subscriptions.has(toKey(key))) return
-  setSubscription(records, newSubscription(ctx, key, { ownStatus: 'REMOVED', ownStatusAt: records.now, source }))
 }

@@ -25,7 +25,8 @@ export interface ReportedConsent {
   address?: string | undefined
 }
 
-const maxConsents = 20
+/** How many proofs a subscription keeps. */
+export const maxProofs = 20
 const reportedMethods: readonly Consent['method'][] = ['API', 'IMPORT', 'ADDRESS_CHANGED']
 
 /** A consent that confirms a subscription now, without a link in an email. */
@@ -63,7 +64,7 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
  */
 export function withProof(proofs: readonly Consent[] | null, added: Consent): Consent[] {
   const kept = (proofs ?? []).filter((proof) => !isOpenRequest(proof))
-  return [added, ...kept].slice(0, maxConsents)
+  return [added, ...kept].slice(0, maxProofs)
 }
 
 /**
@@ -74,7 +75,7 @@ export function mergeProofs(kept: readonly Consent[] | null, other: readonly Con
   const open = (kept ?? []).slice(0, 1).filter(isOpenRequest)
   const closed = [...(kept ?? []), ...(other ?? [])].filter((proof) => !isOpenRequest(proof))
   const proofs = [...open, ...closed.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))]
-  return proofs.length > 0 ? proofs.slice(0, maxConsents) : null
+  return proofs.length > 0 ? proofs.slice(0, maxProofs) : null
 }
 
 /** Whether a proof is a request that its link has not confirmed. */

@@ -2,7 +2,7 @@ import { type BaseCtx, type Ctx, pagesUrlOf, requireLinkAtHost } from '../reques
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
-import { undoLifetimeMs } from '../consent/operator-proofs.ts'
+import { undoLifetimeMs } from '../consent/link-rules.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { type Timestamp, timestampAt } from '../kernel/validation.ts'
 

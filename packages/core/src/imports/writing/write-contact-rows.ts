@@ -8,6 +8,7 @@ import { type AppError, notFound } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import {
   type ConsentRecords,
+  ensureSubscription,
   listRows,
   lockConsent,
   newSubscription,
@@ -17,7 +18,6 @@ import {
 import { hasLeft, type SubscriptionState } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { withLostRows } from '../../consent/lost-rows.ts'
-import { ensureSubscription } from '../../consent/operator-proofs.ts'
 import { givenConsent, type ReportedConsent, withProof } from '../../consent/proofs.ts'
 import { lockList } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'

@@ -4,6 +4,7 @@ import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import {
   addSuppression,
+  ensureSubscription,
   listRows,
   lockConsent,
   removeSuppressions,
@@ -13,8 +14,7 @@ import {
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
-import { findUndone } from '../../consent/link-rules.ts'
-import { ensureSubscription, undoLifetimeMs } from '../../consent/operator-proofs.ts'
+import { findUndone, undoLifetimeMs } from '../../consent/link-rules.ts'
 import { givenConsent, withProof } from '../../consent/proofs.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
 import { lockList } from '../../lists/lists.ts'
