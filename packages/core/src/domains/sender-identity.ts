@@ -23,10 +23,32 @@ export async function readSenderIdentity(ctx: Ctx, address: string): Promise<Sen
   return { domain, dkim: { domain, selector: signing.selector, privateKey } }
 }
 
+/** The sender that a campaign, a template or a workspace names. */
+export interface NamedSender {
+  fromName: string | null
+  fromEmail: string | null
+}
+
+export interface SendingWorkspace extends NamedSender {
+  name: string
+}
+
+/** The sender of a campaign or of a template: its own, or that of the workspace. */
+export async function senderOf(
+  ctx: Ctx,
+  { fromName, fromEmail }: NamedSender,
+  workspace: SendingWorkspace,
+): Promise<{ name: string; address: string }> {
+  const name = fromName ?? workspace.fromName ?? workspace.name
+  const address = await senderAddress(ctx, [fromEmail, workspace.fromEmail])
+  // Beside the address of the operator, a name must not look like another address.
+  return { name: address === ctx.settings.mailFrom ? toMailName(name) : name, address }
+}
+
 /** The sender of a single mail of a workspace: its name for the text, and what `renderServiceMail` needs. */
 export async function readWorkspaceSender(
   ctx: Ctx,
-  workspace: { name: string; fromName: string | null; fromEmail: string | null },
+  workspace: SendingWorkspace,
 ): Promise<{ name: string; header: Pick<OutgoingMail, 'from' | 'dkim'> }> {
   const name = toMailName(workspace.fromName ?? workspace.name)
   const address = await senderAddress(ctx, [workspace.fromEmail])

@@ -3,21 +3,15 @@
  * process reads it at most every five seconds: a change takes effect after this time.
  */
 import { LRUCache } from 'lru-cache'
-import { requireSender, senderAddress } from '../domains/senders.ts'
-import { readSenderIdentity, type SenderIdentity } from '../domains/sender-identity.ts'
+import { requireSender } from '../domains/senders.ts'
+import { type NamedSender, readSenderIdentity, type SenderIdentity, senderOf } from '../domains/sender-identity.ts'
 import { returnPathOf } from '../domains/return-path.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
-import { toMailName } from '../mail/mail-names.ts'
 import { mailDomain, toHeaderText } from '../mail/outgoing-mail.ts'
 import { defaultQuotaTtlMs } from '../quotas/quota-cache.ts'
 import type { Ctx } from '../request/context.ts'
 import type { Workspace } from '../workspaces/workspaces.schema.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
-
-interface Named {
-  fromName: string | null
-  fromEmail: string | null
-}
 
 export interface EmailSender extends SenderIdentity {
   workspace: Pick<Workspace, 'name' | 'postalAddress' | 'locale'>
@@ -27,7 +21,7 @@ export interface EmailSender extends SenderIdentity {
 }
 
 const options = { max: 1_000, ttl: defaultQuotaTtlMs }
-const keyOf = (workspaceId: WorkspaceId, { fromName, fromEmail }: Named) =>
+const keyOf = (workspaceId: WorkspaceId, { fromName, fromEmail }: NamedSender) =>
   JSON.stringify([workspaceId, fromName, fromEmail])
 
 const allowed = new LRUCache<string, true>(options)
@@ -40,24 +34,22 @@ export async function requireTemplateSender(ctx: Ctx, fromEmail: string | null):
   allowed.set(key, true)
 }
 
-const senders = new LRUCache<string, EmailSender, { ctx: Ctx; named: Named }>({
+const senders = new LRUCache<string, EmailSender, { ctx: Ctx; named: NamedSender }>({
   ...options,
   fetchMethod: (_key, _stale, { context: { ctx, named } }) => loadSender(ctx, named),
 })
 
-export function readEmailSender(ctx: Ctx, named: Named): Promise<EmailSender> {
+export function readEmailSender(ctx: Ctx, named: NamedSender): Promise<EmailSender> {
   return senders.forceFetch(keyOf(ctx.workspaceId, named), { context: { ctx, named } })
 }
 
-async function loadSender(ctx: Ctx, { fromName, fromEmail }: Named): Promise<EmailSender> {
+async function loadSender(ctx: Ctx, named: NamedSender): Promise<EmailSender> {
   const workspace = await readWorkspace(ctx)
-  const address = await senderAddress(ctx, [fromEmail, workspace.fromEmail])
-  const name = fromName ?? workspace.fromName ?? workspace.name
+  const { name, address } = await senderOf(ctx, named, workspace)
   return {
     ...(await readSenderIdentity(ctx, address)),
     workspace,
-    // Beside the address of the operator, a name must not look like another address.
-    from: { name: toHeaderText(address === ctx.settings.mailFrom ? toMailName(name) : name), address },
+    from: { name: toHeaderText(name), address },
     returnPathHost: await returnPathOf(ctx, mailDomain(address)),
   }
 }

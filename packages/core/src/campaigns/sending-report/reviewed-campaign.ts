@@ -1,10 +1,8 @@
 import { AppError } from '../../kernel/errors.ts'
 import { hashText } from '../../kernel/values/encode-text.ts'
-import { toMailName } from '../../mail/mail-names.ts'
-import { senderAddress } from '../../domains/senders.ts'
+import { senderOf, type SendingWorkspace } from '../../domains/sender-identity.ts'
 import type { Ctx } from '../../request/context.ts'
 import { readSegment } from '../../segments/segments.ts'
-import type { Workspace } from '../../workspaces/workspaces.schema.ts'
 import type { Campaign } from '../campaigns.schema.ts'
 
 /** A campaign as the caller reviewed it in a report. `sendCampaign` sends nothing else. */
@@ -27,22 +25,9 @@ type Content = Pick<
   | 'trackClicks'
   | 'webVersion'
 >
-type SenderNames = Pick<Workspace, 'name' | 'fromName' | 'fromEmail'>
-
-/** The sender of a campaign: its own, or that of the workspace. */
-export async function senderOf(
-  ctx: Ctx,
-  campaign: Pick<Content, 'fromName' | 'fromEmail'>,
-  workspace: SenderNames,
-): Promise<{ name: string; address: string }> {
-  const name = campaign.fromName ?? workspace.fromName ?? workspace.name
-  const address = await senderAddress(ctx, [campaign.fromEmail, workspace.fromEmail])
-  // Beside the address of the operator, a name must not look like another address.
-  return { name: address === ctx.settings.mailFrom ? toMailName(name) : name, address }
-}
 
 /** Hashes the content of a campaign, its list, its segment and its sender. */
-export async function hashContent(ctx: Ctx, campaign: Content, workspace: SenderNames): Promise<string> {
+export async function hashContent(ctx: Ctx, campaign: Content, workspace: SendingWorkspace): Promise<string> {
   const { subject, html, text, listId, segmentId, replyTo, trackOpens, trackClicks, webVersion } = campaign
   const segment = segmentId && [segmentId, (await readSegment(ctx, segmentId)).filter]
   const { name, address } = await senderOf(ctx, campaign, workspace)
