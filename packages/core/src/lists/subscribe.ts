@@ -1,13 +1,13 @@
 /** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
-import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
+import { withLinkedContact } from '../contacts/with-linked-contact.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
 import { changedBeforeLock, inRounds } from '../request/in-rounds.ts'
 import { notFound } from '../kernel/errors.ts'
 import type { ListId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { recordUsedLink } from '../mail/budget/visitor-mails.ts'
-import { isLiveWorkspace } from '../workspaces/is-live.ts'
-import { requireNotSuspended, workspaceSuspended } from '../request/suspended-workspace.ts'
+import { workspaceSuspended } from '../request/suspended-workspace.ts'
 import { invalidLink, openConfirmation } from './subscription-links.ts'
 import { findPublicList, listOtherLists, lockList } from './lists.ts'
 import {
@@ -22,7 +22,6 @@ import {
 } from '../consent/consent-records.ts'
 import type { SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
-import { isSameAddress } from '../consent/hash-email.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import { type ConsentSource, requestedConsent, withConfirmation, withProof } from '../consent/proofs.ts'
 import { grantByLink } from '../consent/tracking/grant-tracking.ts'
@@ -31,7 +30,6 @@ import { withLostRows } from '../consent/lost-rows.ts'
 import { isRefused, returnToList } from '../consent/link-rules.ts'
 import { canConfirm } from '../consent/suppression-rows.ts'
 import { contactQuota } from '../quotas/record-quota.ts'
-import { lockCurrentContact } from '../contacts/lock-contact.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 
 /** A locked contact to subscribe, the source of the request, and how the contact consents. */
@@ -142,32 +140,31 @@ export async function confirmSubscription(
   token: string,
   allowed: readonly TrackedAction[] = [],
 ): Promise<TrackedAction[]> {
-  const { issuedAt, email, tracking, ...named } = openConfirmation(base, token)
+  const { issuedAt, tracking, ...link } = openConfirmation(base, token)
+  const { listId } = link
   const scope = tracking.filter((action) => allowed.includes(action))
-  return inRounds(publicContext(base, named.workspaceId), async (ctx) => {
-    if (!(await isLiveWorkspace(ctx))) throw invalidLink()
-    await requireNotSuspended(ctx)
-    const contact = await lockCurrentContact(ctx, named.contactId)
-    if (!contact || !isSameAddress(contact.email, email)) throw invalidLink()
-    const { listId } = named
-    if (!(await lockList(ctx, listId))) throw invalidLink()
-    const stored = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
-    const state = stored.subscriptions.get(toKey({ listId, contactId: contact.id }))
-    if (!state || isRefused(state, listRows(stored, contact.email, listId), issuedAt)) throw invalidLink()
-    const granted = scope.length > 0 ? await grantByLink(ctx, contact, { scope, issuedAt }) : []
-    if (state.status === 'CONFIRMED') return granted
-    const records = withLostRows(ctx, stored)
-    const rows = listRows(records, contact.email, listId)
-    setSubscription(records, {
-      ...state,
-      ownStatus: 'CONFIRMED',
-      ownStatusAt: records.now,
-      confirmedAt: records.now,
-      consent: withConfirmation(ctx, contact.email, state.consent),
-    })
-    await returnToList(records, { rows, listOthers: () => listOtherLists(ctx, listId) })
-    await recordUsedLink(ctx, { kind: 'CONFIRMATION', contactId: contact.id, listId })
-    await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
-    return granted
+  return withLinkedContact(base, link, {
+    refuse: invalidLink,
+    act: async (ctx, contact) => {
+      if (!(await lockList(ctx, listId))) throw invalidLink()
+      const stored = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+      const state = stored.subscriptions.get(toKey({ listId, contactId: contact.id }))
+      if (!state || isRefused(state, listRows(stored, contact.email, listId), issuedAt)) throw invalidLink()
+      const granted = scope.length > 0 ? await grantByLink(ctx, contact, { scope, issuedAt }) : []
+      if (state.status === 'CONFIRMED') return granted
+      const records = withLostRows(ctx, stored)
+      const rows = listRows(records, contact.email, listId)
+      setSubscription(records, {
+        ...state,
+        ownStatus: 'CONFIRMED',
+        ownStatusAt: records.now,
+        confirmedAt: records.now,
+        consent: withConfirmation(ctx, contact.email, state.consent),
+      })
+      await returnToList(records, { rows, listOthers: () => listOtherLists(ctx, listId) })
+      await recordUsedLink(ctx, { kind: 'CONFIRMATION', contactId: contact.id, listId })
+      await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
+      return granted
+    },
   })
 }

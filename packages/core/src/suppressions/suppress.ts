@@ -9,7 +9,8 @@ import { restoreLostRows } from '../consent/lost-rows.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import type { SuppressionRow } from '../consent/suppression-rows.ts'
 import type { Ctx } from '../request/context.ts'
-import { withLockedAddresses } from './with-locked-addresses.ts'
+import { inRounds } from '../request/in-rounds.ts'
+import { lockPeople } from './lock-people.ts'
 
 export interface StoredSuppression {
   row: SuppressionRow
@@ -33,7 +34,8 @@ export function suppress(
 ): Promise<StoredSuppression[]> {
   const emails = [...new Set(added.map(({ email }) => emailKey(email)))]
   const keys = emails.map((email) => ({ email }))
-  return withLockedAddresses(ctx, keys, async (ctx, { records }) => {
+  return inRounds(ctx, async (ctx) => {
+    const { records } = await lockPeople(ctx, keys)
     restoreLostRows(ctx, records)
     const stored = added.map((one) => addSuppression(ctx, records, one))
     complete(records, stored)

@@ -116,7 +116,7 @@ const given = [
   },
   {
     name: 'a link mailed to a former address confirms the present one',
-    file: subscribe,
+    file: `${core}/contacts/with-linked-contact.ts`,
     search: 'if (!contact || !isSameAddress(contact.email, email)) throw',
     replacement: 'if (!contact) throw',
   },
@@ -190,7 +190,7 @@ const given = [
   },
   {
     name: 'a contact that is created while its address is suppressed is subscribed',
-    file: `${core}/suppressions/with-locked-addresses.ts`,
+    file: `${core}/suppressions/lock-people.ts`,
     search: "  const moments = await lockAddresses(ctx, emails, 'exclusive')\n",
     replacement: "  const moments = await lockAddresses(ctx, emails.slice(0, 0), 'exclusive')\n",
   },

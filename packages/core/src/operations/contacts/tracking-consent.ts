@@ -1,14 +1,12 @@
 /** What a contact chooses about the tracking of opens and clicks. Only the contact can grant; everybody may deny for it. */
 import { audit } from '../../audit/audit.ts'
-import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
+import { lockContact } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
+import { withLinkedContact } from '../../contacts/with-linked-contact.ts'
 import { conflict, invalidToken, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { recordUsedLink } from '../../mail/budget/visitor-mails.ts'
-import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
-import { inRounds } from '../../request/in-rounds.ts'
-import { requireNotSuspended } from '../../request/suspended-workspace.ts'
-import { isSameAddress } from '../../consent/hash-email.ts'
+import { type BaseCtx, type Ctx, inTransaction } from '../../request/context.ts'
 import { grantByLink } from '../../consent/tracking/grant-tracking.ts'
 import type { TrackingConsent, TrackingConsentInput } from '../../consent/tracking/tracking-consent.schema.ts'
 import {
@@ -18,7 +16,6 @@ import {
   toTrackingConsent,
 } from '../../consent/tracking/tracking-consents.ts'
 import { openTrackingConfirmation } from '../../consent/tracking/tracking-links.ts'
-import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 
 /** Reads what a contact chose. Throws `not_found`. */
 export async function readTrackingConsent(ctx: Ctx, id: ContactId): Promise<TrackingConsent> {
@@ -56,15 +53,14 @@ export async function setTrackingConsent(
  * and a link mailed to a former address of the contact is invalid.
  */
 export async function confirmTrackingConsent(base: BaseCtx, token: string): Promise<void> {
-  const { workspaceId, contactId, email, ...link } = openTrackingConfirmation(base, token)
-  await inRounds(publicContext(base, workspaceId), async (ctx) => {
-    if (!(await isLiveWorkspace(ctx))) throw invalidToken()
-    await requireNotSuspended(ctx)
-    const contact = await lockCurrentContact(ctx, contactId)
-    if (!contact || !isSameAddress(contact.email, email)) throw invalidToken()
-    if ((await grantByLink(ctx, contact, link)).length > 0)
-      return recordUsedLink(ctx, { kind: 'TRACKING_CONSENT', contactId: contact.id })
-    const choices = await readTrackingChoices(ctx, contact)
-    if (!link.scope.every((action) => choices[action] === 'GRANTED')) throw invalidToken()
+  const link = openTrackingConfirmation(base, token)
+  await withLinkedContact(base, link, {
+    refuse: invalidToken,
+    act: async (ctx, contact) => {
+      if ((await grantByLink(ctx, contact, link)).length > 0)
+        return recordUsedLink(ctx, { kind: 'TRACKING_CONSENT', contactId: contact.id })
+      const choices = await readTrackingChoices(ctx, contact)
+      if (!link.scope.every((action) => choices[action] === 'GRANTED')) throw invalidToken()
+    },
   })
 }

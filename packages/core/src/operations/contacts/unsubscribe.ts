@@ -1,7 +1,7 @@
 import { recordEngagement } from '../../campaigns/engagement.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { emailKey } from '../../contacts/identity/contact-keys.ts'
-import { lockCurrentContact } from '../../contacts/lock-contact.ts'
+import { withLinkedContact } from '../../contacts/with-linked-contact.ts'
 import {
   addSuppression,
   ensureSubscription,
@@ -13,7 +13,6 @@ import {
 } from '../../consent/consent-records.ts'
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
-import { isSameAddress } from '../../consent/hash-email.ts'
 import { findUndone, undoLifetimeMs } from '../../consent/link-rules.ts'
 import { givenConsent, withProof } from '../../consent/proofs.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
@@ -21,8 +20,7 @@ import { lockList } from '../../lists/lists.ts'
 import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
-import { requireNotSuspended } from '../../request/suspended-workspace.ts'
-import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
+import { lockPeople } from '../../suppressions/lock-people.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 
 /**
@@ -93,20 +91,21 @@ export async function leaveByLink(
  * since, if the operator removed the contact, or if the contact has another address.
  */
 export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const { saidAt, email, listId, ...ids } = openUndo(base, token)
-  return inRounds(publicContext(base, ids.workspaceId), async (ctx) => {
-    if (!(await isLiveWorkspace(ctx))) throw invalidLink()
-    await requireNotSuspended(ctx)
-    const contact = await lockCurrentContact(ctx, ids.contactId)
-    if (!contact || !isSameAddress(contact.email, email) || !(await lockList(ctx, listId))) throw invalidLink()
-    const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
-    const undone = findUndone(records, { email: contact.email, listId, saidAt })
-    const state = records.subscriptions.get(toKey({ listId, contactId: contact.id }))
-    if (undone === 'NOTHING_STANDS' && state?.status === 'CONFIRMED') return
-    if (typeof undone === 'string' || state?.ownStatus !== 'CONFIRMED' || !isDatedBy(state, undone)) throw invalidLink()
-    removeSuppressions(records, [undone])
-    const proof = givenConsent(ctx, contact.email, { method: 'UNDO_UNSUBSCRIBE' })
-    setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
-    await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
+  const { saidAt, listId, ...link } = openUndo(base, token)
+  return withLinkedContact(base, link, {
+    refuse: invalidLink,
+    act: async (ctx, contact) => {
+      if (!(await lockList(ctx, listId))) throw invalidLink()
+      const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+      const undone = findUndone(records, { email: contact.email, listId, saidAt })
+      const state = records.subscriptions.get(toKey({ listId, contactId: contact.id }))
+      if (undone === 'NOTHING_STANDS' && state?.status === 'CONFIRMED') return
+      if (typeof undone === 'string' || state?.ownStatus !== 'CONFIRMED' || !isDatedBy(state, undone))
+        throw invalidLink()
+      removeSuppressions(records, [undone])
+      const proof = givenConsent(ctx, contact.email, { method: 'UNDO_UNSUBSCRIBE' })
+      setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
+      await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
+    },
   })
 }

@@ -1,13 +1,12 @@
 /** What a person changes on the preferences page. Leaving counts at once; coming back is asked by email. */
 import { recordEngagement } from '../../campaigns/engagement.ts'
-import type { PreferencesLink } from '../../consent/preferences-links.ts'
 import { openPreferences } from '../../consent/preferences-links.ts'
 import { findSubscription } from '../../consent/subscription-record.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { lockList } from '../../lists/lists.ts'
 import { requestSubscription } from '../../lists/subscribe.ts'
-import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
+import { type BaseCtx, publicContext } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
@@ -33,11 +32,11 @@ export function stopAllMail(base: BaseCtx, token: string): Promise<void> {
 }
 
 async function leave(base: BaseCtx, token: string, listId?: ListId): Promise<void> {
-  const { workspaceId, ...link } = openPreferences(base, token)
+  const { campaignId, workspaceId, ...link } = openPreferences(base, token)
   return inRounds(publicContext(base, workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return
     const { isFirst } = await leaveByLink(ctx, { ...link, ...(listId && { listId }) })
-    if (isFirst) await countUnsubscribe(ctx, link)
+    if (isFirst && campaignId) await recordEngagement(ctx, { campaignId, contactId: link.contactId }, 'unsubscribed')
   })
 }
 
@@ -60,11 +59,4 @@ export async function askToReturn(
     isSent = await requestSubscription(ctx, { listId, contact, source: 'preferences', consent, locale })
   })
   return isSent
-}
-
-async function countUnsubscribe(
-  ctx: Ctx,
-  { campaignId, contactId }: Pick<PreferencesLink, 'campaignId' | 'contactId'>,
-): Promise<void> {
-  if (campaignId) await recordEngagement(ctx, { campaignId, contactId }, 'unsubscribed')
 }

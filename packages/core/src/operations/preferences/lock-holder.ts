@@ -13,7 +13,6 @@ interface Addressed {
 
 /** The person at the other end of a link: the contact that it names, or into which that one was merged. */
 export interface Holder {
-  link: PreferencesLink
   /** Undefined if the contact was deleted. */
   contact: Addressed | undefined
   /** Whether the contact still has the address of the link. Otherwise the link may only opt out. */
@@ -22,7 +21,7 @@ export interface Holder {
 
 export function toHolder(link: PreferencesLink, contact: Addressed | undefined): Holder {
   const isCurrent = contact !== undefined && isSameAddress(contact.email, link.email)
-  return { link, contact, isCurrent }
+  return { contact, isCurrent }
 }
 
 /**

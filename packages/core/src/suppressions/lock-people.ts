@@ -4,23 +4,11 @@ import type { ContactRow } from '../contacts/contact-record.ts'
 import { findContactsByKeys, lockContactsByKeys } from '../contacts/find-contact.ts'
 import type { ContactKeys } from '../contacts/identity/contact-keys.ts'
 import type { Ctx } from '../request/context.ts'
-import { changedBeforeLock, inRounds } from '../request/in-rounds.ts'
+import { changedBeforeLock } from '../request/in-rounds.ts'
 
-export interface LockedPeople {
+interface LockedPeople {
   contacts: readonly ContactRow[]
   records: ConsentRecords
-}
-
-/**
- * Runs `act` in a transaction that has locked the contacts with these keys, then the addresses of the keys and of the
- * contacts. Throws `unavailable` if concurrent requests keep creating contacts with these keys.
- */
-export function withLockedAddresses<Result>(
-  ctx: Ctx,
-  keys: readonly ContactKeys[],
-  act: (ctx: Ctx, people: LockedPeople) => Promise<Result>,
-): Promise<Result> {
-  return inRounds(ctx, async (ctx) => act(ctx, await lockPeople(ctx, keys)))
 }
 
 /**
