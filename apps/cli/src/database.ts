@@ -7,7 +7,7 @@ import { type Database, type Db, openDatabase } from '@rapport/core/db/client.ts
 import { readKeyState, wrongKeyError } from '@rapport/core/installation/key-check.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
-import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
+import { isLiveWorkspace } from '@rapport/core/request/workspace-state.ts'
 import type { CliContext } from './command.ts'
 
 /** Runs `work` with a connection pool for DATABASE_URL. A lost connection only fails the statement that uses it. */

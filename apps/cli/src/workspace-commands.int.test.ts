@@ -2,12 +2,12 @@
 import { createApiKey, listApiKeys } from '@rapport/core/auth/api-keys.ts'
 import { listAuditEntries } from '@rapport/core/audit/audit.ts'
 import { signUp } from '@rapport/core/auth/login.ts'
-import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
 import { setSenderDomains } from '@rapport/core/domains/set-sender-domains.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
+import { isLiveWorkspace } from '@rapport/core/request/workspace-state.ts'
 import {
   createTestContact,
   createTestCtx,

@@ -2,7 +2,7 @@ import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.
 import { readBearerToken } from '@rapport/core/request/bearer-token.ts'
 import { requireRight } from '@rapport/core/auth/rights/rights.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
-import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
+import { workspaceSuspended } from '@rapport/core/request/workspace-state.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { isReading, requiredRole } from './required-role.ts'

@@ -11,7 +11,7 @@ import {
 import { purgeImport } from '@rapport/core/imports/purge-imports.ts'
 import { importSteps } from '@rapport/core/imports/import-steps.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
-import { isSuspended } from '@rapport/core/request/suspended-workspace.ts'
+import { isSuspended } from '@rapport/core/request/workspace-state.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { type RunEnd, runClaimed } from './run-claimed.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'

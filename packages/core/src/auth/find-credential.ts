@@ -11,7 +11,7 @@ import { type Params, prepared } from '../db/prepared-query.ts'
 import { apiKeys, members, sessions } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
 import { microBatch } from '../kernel/concurrency/micro-batch.ts'
-import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import { isInSuspendedWorkspace } from '../request/workspace-state.ts'
 import type { Ctx } from '../request/context.ts'
 
 export type Credential = Pick<Ctx, 'workspaceId' | 'actor' | 'isSuspended'>

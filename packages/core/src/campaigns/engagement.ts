@@ -7,7 +7,7 @@ import { createCommittedCounter } from '../events/committed-counter.ts'
 import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
-import { isInLiveWorkspace } from '../workspaces/is-live.ts'
+import { isInLiveWorkspace } from '../request/workspace-state.ts'
 import { timestampNow } from '../kernel/validation.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const

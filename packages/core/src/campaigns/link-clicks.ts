@@ -6,7 +6,7 @@ import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { listLinks } from '../rendering/track-html.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
-import { isInLiveWorkspace } from '../workspaces/is-live.ts'
+import { isInLiveWorkspace } from '../request/workspace-state.ts'
 import type { CampaignStats } from './campaign-stats.schema.ts'
 
 const maxLinks = 100

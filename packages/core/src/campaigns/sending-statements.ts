@@ -6,7 +6,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isMailable } from '../consent/derive-status.ts'
 import { recipientProperties } from '../rendering/recipient.ts'
-import { isInStoppedWorkspace } from '../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../request/workspace-state.ts'
 import { hasClaim, renewClaim } from '../work/claims.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 

@@ -7,7 +7,7 @@ import { type CampaignId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.t
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { renderPreview } from '../rendering/rendering.ts'
 import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireAtHost } from '../request/context.ts'
-import { workspaceSuspended } from '../request/suspended-workspace.ts'
+import { workspaceSuspended } from '../request/workspace-state.ts'
 import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { hasMailedSince } from './campaign-stats.ts'
 

@@ -13,7 +13,7 @@ import { arrayOf, int, nullable, timestamptz, uuid } from '../db/statements/sql-
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
-import { isInStoppedWorkspace } from '../request/suspended-workspace.ts'
+import { isInStoppedWorkspace } from '../request/workspace-state.ts'
 import { describeBlock, findEmailBlocks } from '../suppressions/email-block.ts'
 import { type Claim, claimMany, latestToken } from '../work/claims.ts'
 import { isDue } from '../work/kinds.ts'

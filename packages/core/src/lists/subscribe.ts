@@ -7,7 +7,7 @@ import { notFound } from '../kernel/errors.ts'
 import type { ListId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { recordUsedLink } from '../mail/budget/visitor-mails.ts'
-import { workspaceSuspended } from '../request/suspended-workspace.ts'
+import { workspaceSuspended } from '../request/workspace-state.ts'
 import { invalidLink, openConfirmation } from './subscription-links.ts'
 import { findPublicList, listOtherLists, lockList } from './lists.ts'
 import {

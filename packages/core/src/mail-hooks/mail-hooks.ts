@@ -13,7 +13,7 @@ import { type BaseCtx, type Ctx, inTransaction, type Settings } from '../request
 import { lockActor } from '../request/lock-actor.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { isInLiveWorkspace } from '../workspaces/is-live.ts'
+import { isInLiveWorkspace } from '../request/workspace-state.ts'
 import type { MailHook, MailHookInput, MailHookQuery } from './mail-hooks.schema.ts'
 import { timestampNow } from '../kernel/validation.ts'
 

@@ -29,7 +29,7 @@ import { invites, members, type Role, roles, workspaces } from '../db/schema/ind
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, brandingColumns } from '../workspaces/branding.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
-import { requireNotSuspended } from '../request/suspended-workspace.ts'
+import { requireNotSuspended } from '../request/workspace-state.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 import { timestampNow } from '../kernel/validation.ts'
 

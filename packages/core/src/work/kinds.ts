@@ -1,7 +1,7 @@
 /** The kinds of work: everything that waits in the table `work`. */
 import { sql } from 'drizzle-orm'
 import { type WorkKind, workKinds } from '../db/schema/index.ts'
-import { isOfStoppedWorkspace } from '../request/suspended-workspace.ts'
+import { isAmongStoppedWorkspaces } from '../request/workspace-state.ts'
 import type { QueueName, WorkJob } from './queues.ts'
 
 export { type WorkKind, workKinds }
@@ -62,7 +62,7 @@ export const isNoDrain = sql`kind is distinct from 'DRAIN'`
 export const isDue = sql`due_at <= now()::timestamp(3) with time zone`
 
 /** A condition on a row of `work`: it waits until its workspace is resumed, or is deleted with it. */
-export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfStoppedWorkspace}`
+export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isAmongStoppedWorkspaces}`
 
 /**
  * A condition on a row of `work`: if it is old, something is stuck. An email to one person may wait for hours after a

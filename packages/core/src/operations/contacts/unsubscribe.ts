@@ -20,8 +20,8 @@ import { lockList } from '../../lists/lists.ts'
 import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
+import { isLiveWorkspace } from '../../request/workspace-state.ts'
 import { lockPeople } from '../../suppressions/lock-people.ts'
-import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address of that email, whichever contact has

@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { webhookHealth } from '../../db/schema/index.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { float } from '../../db/statements/sql-types.ts'
-import { isInStoppedWorkspace, isOfStoppedWorkspace } from '../../request/suspended-workspace.ts'
+import { isAmongStoppedWorkspaces, isInStoppedWorkspace } from '../../request/workspace-state.ts'
 import { isNoDrain, waitsForResume } from '../../work/kinds.ts'
 import { isNotPaused } from '../../webhooks/drain/find-backlogs.ts'
 import { drainId } from '../../work/queues.ts'
@@ -40,7 +40,7 @@ const selectLag = namedStatement('read the work lag', {
         where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))
       union all
       select greatest(created_at, released_at) from visitor_mails
-      where status = 'WAITING' and created_at < now() - interval '30 seconds' and not (${isOfStoppedWorkspace})
+      where status = 'WAITING' and created_at < now() - interval '30 seconds' and not (${isAmongStoppedWorkspaces})
       union all
       select greatest(oldest, paused_until, last_success_at, last_failure_at) from (
         select workspace_id, webhook_id, min(created_at) as oldest from deliveries where status = 'PENDING' group by 1, 2) backlog

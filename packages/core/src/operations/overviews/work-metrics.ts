@@ -7,7 +7,7 @@ import { workers } from '../../db/schema/index.ts'
 import { float, int, text, textOf } from '../../db/statements/sql-types.ts'
 import { readSecondsAhead } from '../../db/partitions.ts'
 import { isNoDrain, isStuckIfOld } from '../../work/kinds.ts'
-import { isOfStoppedWorkspace } from '../../request/suspended-workspace.ts'
+import { isAmongStoppedWorkspaces } from '../../request/workspace-state.ts'
 import { queueNames } from '../../work/queues.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 import { createUnlabeledGauge, createGauge } from '../../runtime/metrics.ts'
@@ -38,7 +38,7 @@ const countPendingWork = namedStatement('count pending work', {
     union all
     select 'webhooks', 'waiting', count(*)::int,
       greatest(0, extract(epoch from now() - min(created_at) filter (
-        where coalesce(unreachable_count, 0) = 0 and not (${isOfStoppedWorkspace}))))::float8
+        where coalesce(unreachable_count, 0) = 0 and not (${isAmongStoppedWorkspaces}))))::float8
     from deliveries left join webhook_health using (workspace_id, webhook_id) where status = 'PENDING'`,
 })
 

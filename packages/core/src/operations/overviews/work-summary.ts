@@ -4,7 +4,7 @@ import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, bigint, float, int, nullable, text, textOf, uuid } from '../../db/statements/sql-types.ts'
 import { type CampaignId, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
-import { isOfStoppedWorkspace } from '../../request/suspended-workspace.ts'
+import { isAmongStoppedWorkspaces } from '../../request/workspace-state.ts'
 import { type QueueName, queueNames } from '../../work/queues.ts'
 import { isNoDrain, isStuckIfOld, kindsOfWork, workKinds } from '../../work/kinds.ts'
 import { campaigns, campaignStatuses, deliveries, deliveryStatuses } from '../../db/schema/index.ts'
@@ -98,7 +98,7 @@ const readQueues = namedStatement('summarize the queues', {
         min(created_at) as oldest
       from rows group by queue),
     pending as materialized (
-      select count(*) as count, min(created_at) filter (where not (${isOfStoppedWorkspace})) as oldest
+      select count(*) as count, min(created_at) filter (where not (${isAmongStoppedWorkspaces})) as oldest
       from deliveries where status = 'PENDING'),
     in_flight as materialized (
       select coalesce(sum(cardinality(in_flight)), 0) as count from work where worker_id is not null),

@@ -4,7 +4,7 @@ import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { openPreferences, type PreferencesLink } from '../../consent/preferences-links.ts'
-import { isLiveWorkspace } from '../../workspaces/is-live.ts'
+import { isLiveWorkspace } from '../../request/workspace-state.ts'
 
 interface Addressed {
   id: ContactId

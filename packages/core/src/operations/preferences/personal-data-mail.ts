@@ -12,7 +12,7 @@ import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts
 import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
-import { requireNotSuspended } from '../../request/suspended-workspace.ts'
+import { requireNotSuspended } from '../../request/workspace-state.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { canConfirm } from '../../consent/suppression-rows.ts'

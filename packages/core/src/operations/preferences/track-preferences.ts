@@ -2,7 +2,7 @@
 import { trackedActions } from '../../db/schema/index.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import type { BaseCtx } from '../../request/context.ts'
-import { requireNotSuspended } from '../../request/suspended-workspace.ts'
+import { requireNotSuspended } from '../../request/workspace-state.ts'
 import { requestGrant } from '../../consent/tracking/grant-tracking.ts'
 import { denyByContact, readTrackingChoices } from '../../consent/tracking/tracking-consents.ts'
 import type { TrackedAction } from '../../consent/tracking/tracking-level.ts'

@@ -1,8 +1,17 @@
-/** What a suspended workspace may not do: see `workspaces/suspension.ts`. */
-import { and, eq, isNotNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+/**
+ * Whether a workspace is suspended or deleted. What a suspended workspace may not do: see `workspaces/suspension.ts`. A
+ * deleted workspace is not public any more: its forms, lists and email links stop working immediately, although the
+ * worker deletes the records later. Its credentials are deleted immediately.
+ */
+import { and, eq, isNotNull, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { workspaces } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
 import type { Ctx } from './context.ts'
+
+/** A condition on the `workspace_id` of a record, for the statement that looks it up: its workspace is not deleted. */
+export function isInLiveWorkspace(workspaceId: SQLWrapper): SQL {
+  return sql`not exists (select from workspaces live where live.id = ${workspaceId} and live.deleted_at is not null)`
+}
 
 /** A condition on the `workspace_id` of a record: its workspace is suspended. */
 export const isInSuspendedWorkspace = (workspaceId: SQLWrapper): SQL<boolean> =>
@@ -22,7 +31,11 @@ const checkWorkspace = (workspaceId: SQLWrapper, condition: SQL) =>
  * A condition on a row with `workspace_id`, for statements that read all workspaces: its workspace is suspended or
  * deleted. Not correlated, so that PostgreSQL runs the sub-select once.
  */
-export const isOfStoppedWorkspace = sql`workspace_id in (select id from workspaces where ${isStopped})`
+export const isAmongStoppedWorkspaces = sql`workspace_id in (select id from workspaces where ${isStopped})`
+
+export async function isLiveWorkspace(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<boolean> {
+  return (await ctx.db.$count(workspaces, and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt)))) > 0
+}
 
 /** Throws `workspace_suspended` if the workspace is suspended. */
 export async function requireNotSuspended(ctx: Ctx): Promise<void> {
