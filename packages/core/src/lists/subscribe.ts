@@ -28,7 +28,7 @@ import { grantByLink } from '../consent/tracking/grant-tracking.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { withLostRows } from '../consent/lost-rows.ts'
 import { isRefused, returnToList } from '../consent/link-rules.ts'
-import { canConfirm } from '../consent/suppression-rows.ts'
+import { canConfirm, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { contactQuota } from '../quotas/record-quota.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 
@@ -70,7 +70,7 @@ export async function subscribe(
  * link could not lift it. Returns whether an email is sent. In a transaction of `inRounds`.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
-  const { contact, listId, tracking, locale } = request
+  const { contact, listId } = request
   const key = { listId, contactId: contact.id }
   const records = await lockConsent(ctx, { contacts: [contact], mode: 'shared' })
   const rows = listRows(records, contact.email, listId)
@@ -79,21 +79,48 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
   if (current?.status === 'CONFIRMED') return false
   requireNotOvertaken(records, { email: contact.email, listId, state: current })
   const isNew = !current || current.ownStatus === 'REMOVED'
-  if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
-  const state = records.subscriptions.get(toKey(key))
+  const asked = isNew ? setPending(ctx, records, { ...request, at: records.startedAt }) : current
+  const isMailed = await askByMail(ctx, records, { request, rows, asked, isNew })
+  await deriveStatuses(ctx, records, { widens: (state) => isNew && toKey(state) === toKey(key), isActivity: isNew })
+  return isMailed
+}
+
+interface Asking {
+  request: SubscriptionRequest
+  /** The suppressions of the contact for the list and for all. */
+  rows: readonly SuppressionRow[]
+  /** The subscription that the link confirms. */
+  asked: SubscriptionState
+  /** Whether `setPending` has kept the request as its proof already. */
+  isNew: boolean
+  /** Undefined for a visitor, who waits ten minutes for the next email even after a removal. */
+  isAfterRemoval?: boolean
+}
+
+/**
+ * Emails a contact the link that confirms its subscription, and keeps the request as a proof if an email is sent. Returns
+ * whether one is.
+ */
+export async function askByMail(
+  ctx: Ctx,
+  records: ConsentRecords,
+  { request, rows, asked, isNew, isAfterRemoval }: Asking,
+): Promise<boolean> {
+  const { contact, listId, consent, tracking, locale } = request
   const isMailed = await requestConfirmationMail(ctx, {
     kind: 'CONFIRMATION',
-    ...key,
     email: contact.email,
-    isRefused: (issuedAt) => !state || isRefused(state, rows, issuedAt),
+    listId,
+    contactId: contact.id,
+    isAfterRemoval,
+    isRefused: (issuedAt) => isRefused(asked, rows, issuedAt),
     tracking,
     locale,
   })
   if (isMailed && !isNew) {
-    const proof = requestedConsent(ctx, contact.email, request.consent)
-    setSubscription(records, { ...current, consent: withProof(current.consent, proof) })
+    const proof = requestedConsent(ctx, contact.email, consent)
+    setSubscription(records, { ...asked, consent: withProof(asked.consent, proof) })
   }
-  await deriveStatuses(ctx, records, { widens: (state) => isNew && toKey(state) === toKey(key), isActivity: isNew })
   return isMailed
 }
 
@@ -117,17 +144,16 @@ export function setPending(
   ctx: Ctx,
   records: ConsentRecords,
   { contact, listId, source, consent, at }: SubscriptionRequest & { at: Timestamp },
-): void {
+): SubscriptionState {
   const key = { listId, contactId: contact.id }
   const proof = requestedConsent(ctx, contact.email, consent)
   const pending = { ownStatus: 'PENDING', ownStatusAt: at } as const
   const current = records.subscriptions.get(toKey(key))
-  setSubscription(
-    records,
-    current
-      ? { ...current, ...pending, source, confirmedAt: null, consent: withProof(current.consent, proof) }
-      : newSubscription(ctx, key, { ...pending, source, consent: [proof] }),
-  )
+  const state: SubscriptionState = current
+    ? { ...current, ...pending, source, confirmedAt: null, consent: withProof(current.consent, proof) }
+    : newSubscription(ctx, key, { ...pending, source, consent: [proof] })
+  setSubscription(records, state)
+  return state
 }
 
 /**

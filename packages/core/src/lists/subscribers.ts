@@ -1,11 +1,10 @@
 /** Manages the subscribers of a list for the API. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
-import { isRefused } from '../consent/link-rules.ts'
 import { restoreLostRows, withLostRows } from '../consent/lost-rows.ts'
 import { hasLeft, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
-import { givenConsent, requestedConsent, withProof } from '../consent/proofs.ts'
+import { givenConsent, withProof } from '../consent/proofs.ts'
 import {
   findSubscription,
   subscriptionColumns,
@@ -20,16 +19,14 @@ import { subscriptions } from '../db/schema/index.ts'
 import { qualify } from '../db/statements/qualify.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
-import type { Timestamp } from '../kernel/validation.ts'
 import { replaceWaitingMail } from '../mail/budget/visitor-mails.ts'
-import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { inRounds } from '../request/in-rounds.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { lockList, requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
-import { requireNotOvertaken, setPending } from './subscribe.ts'
+import { askByMail, requireNotOvertaken, setPending } from './subscribe.ts'
 
 /** Lists the subscriptions of a list, of one status or of all. */
 export async function listSubscribers(ctx: Ctx, listId: ListId, query: SubscriberQuery): Promise<Page<Subscription>> {
@@ -96,24 +93,15 @@ export function addSubscriber(
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
     // A CONFIRMED subscription needs no link, so none can be too old.
     if (status === 'PENDING') requireNotOvertaken(records, { email: contact.email, listId, state: current })
-    if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
-    const state = records.subscriptions.get(toKey(key))
-    if (status === 'CONFIRMED' && state?.ownStatus === 'PENDING') {
+    const state = isNew ? setPending(ctx, records, { ...request, at: records.startedAt }) : current
+    if (status === 'CONFIRMED' && state.ownStatus === 'PENDING') {
       const proof = givenConsent(ctx, contact.email, request.consent)
       const confirmed = { ownStatus: 'CONFIRMED', ownStatusAt: records.now, confirmedAt: records.now } as const
       setSubscription(records, { ...state, ...confirmed, consent: withProof(state.consent, proof) })
     }
-    if (status === 'PENDING' && state?.ownStatus === 'PENDING') {
-      const mail = {
-        kind: 'CONFIRMATION',
-        ...key,
-        email: contact.email,
-        isAfterRemoval: current?.ownStatus === 'REMOVED',
-        isRefused: (issuedAt: Timestamp) => isRefused(state, rows, issuedAt),
-      } as const
-      const isMailed = await requestConfirmationMail(ctx, mail)
-      const proof = requestedConsent(ctx, contact.email, request.consent)
-      if (isMailed && !isNew) setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
+    if (status === 'PENDING' && state.ownStatus === 'PENDING') {
+      const isAfterRemoval = current?.ownStatus === 'REMOVED'
+      await askByMail(ctx, records, { request, rows, asked: state, isNew, isAfterRemoval })
     }
     await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(key) })
     const row = await findSubscription(ctx, key)

@@ -19,7 +19,7 @@ interface Requested {
   listId?: ListId
   contactId: ContactId
   /** No link that was mailed before confirms any more: the next one need not wait ten minutes. */
-  isAfterRemoval?: boolean
+  isAfterRemoval?: boolean | undefined
   /** Whether the link of a mail of this moment does nothing any more: that mail is not sent. Default: it does. */
   isRefused?: (issuedAt: Timestamp) => boolean
   tracking?: MailData['tracking'] | undefined
