@@ -2,8 +2,8 @@ import { type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import { composedStatement } from '../db/statements/named-statement.ts'
 import { timestamptz } from '../db/statements/sql-types.ts'
 import { uuidOf } from '../kernel/ids.ts'
+import { emailKey } from '../kernel/values/email-key.ts'
 import type { Ctx } from '../request/context.ts'
-import { emailKeyOf } from './hash-email.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 
 /** Readings of PostgreSQL's clock. Those of several APIs may differ, and decide nothing here. */
@@ -24,7 +24,7 @@ export type LockMode = 'shared' | 'exclusive'
  */
 export async function lockAddresses(ctx: Ctx, emails: readonly string[], mode: LockMode): Promise<Moments> {
   const numbers = sql`
-    select hashtext(email) & 63 from unnest(${sql.param(emails.map(emailKeyOf))}::text[]) as address (email)`
+    select hashtext(email) & 63 from unnest(${sql.param(emails.map(emailKey))}::text[]) as address (email)`
   const rows = await readClock(
     ctx.db,
     emails.length === 0

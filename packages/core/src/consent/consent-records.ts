@@ -23,10 +23,11 @@ import { and, eq } from 'drizzle-orm'
 import { subscriptions, suppressions } from '../db/schema/index.ts'
 import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { type ContactId, type ListId, newId, type SuppressionId } from '../kernel/ids.ts'
+import { emailKey } from '../kernel/values/email-key.ts'
 import type { Ctx } from '../request/context.ts'
 import { lockAddresses, type LockMode, type Moments } from './address-locks.ts'
 import type { SubscriptionState } from './derive-status.ts'
-import { emailKeyOf, hashEmail, type Hashing, mapToCurrentHashes } from './hash-email.ts'
+import { hashEmail, type Hashing, mapToCurrentHashes } from './hash-email.ts'
 import { combine, coversList, createSuppressedError, keyOf, repeat, type SuppressionRow } from './suppression-rows.ts'
 import { timestampNow, timestampAt, type Timestamp } from '../kernel/validation.ts'
 
@@ -94,7 +95,7 @@ export async function readConsent(
     contacts,
     mode,
     hashOf(email) {
-      const key = emailKeyOf(email)
+      const key = emailKey(email)
       const hash = hashes.get(key) ?? hashEmail(ctx, key)
       hashes.set(key, hash)
       return hash

@@ -1,6 +1,7 @@
 /** Addresses that outlive their contact are kept as keyed hashes: they can be recognized, but not read. */
 import { createHmac } from 'node:crypto'
 import type { Keys } from '../kernel/crypto.ts'
+import { emailKey } from '../kernel/values/email-key.ts'
 import type { Ctx } from '../request/context.ts'
 
 export interface Hashing extends Pick<Ctx, 'workspaceId'> {
@@ -24,18 +25,12 @@ export function hashEmails(ctx: Hashing, emails: readonly string[]): Map<string,
 
 /** The hashes of addresses with the current key, by those with all keys. */
 export function mapToCurrentHashes(ctx: Hashing, emails: readonly string[]): Map<string, string> {
-  const hashes = [...new Set(emails.map(emailKeyOf))].map((email) => hashEmailWithAllKeys(ctx, email))
+  const hashes = [...new Set(emails.map(emailKey))].map((email) => hashEmailWithAllKeys(ctx, email))
   return new Map(hashes.flatMap((ofEmail) => ofEmail.map((hash) => [hash, ofEmail[0] ?? hash])))
 }
 
-/** Whether two spellings are one address. */
-export const isSameAddress = (one: string, other: string) => emailKeyOf(one) === emailKeyOf(other)
-
 function hashWith(key: Buffer, ctx: Hashing, email: string): string {
   return createHmac('sha256', key)
-    .update(`${ctx.workspaceId} ${emailKeyOf(email)}`)
+    .update(`${ctx.workspaceId} ${emailKey(email)}`)
     .digest('base64url')
 }
-
-/** The spelling by which an address is locked, hashed and compared. */
-export const emailKeyOf = (email: string) => email.toLowerCase()

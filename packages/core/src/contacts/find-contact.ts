@@ -5,10 +5,11 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { AppError, changedConcurrently } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
+import { emailKey } from '../kernel/values/email-key.ts'
 import type { Ctx } from '../request/context.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 import type { KnownContacts } from './identity/contact-index.ts'
-import { type ContactKeys, emailKey, externalIdsOf, type MatchedBy } from './identity/contact-keys.ts'
+import { type ContactKeys, externalIdsOf, type MatchedBy } from './identity/contact-keys.ts'
 import { findExternalIdAliases, hasExternalId } from './identity/external-id-aliases.ts'
 
 /** Finds a contact by email, ignoring case. */

@@ -5,6 +5,7 @@ import { emitUpdates } from '../events/emit.ts'
 import { violatedConstraint } from '../db/database-errors.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
+import { isSameAddress } from '../kernel/values/email-key.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
@@ -84,7 +85,7 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
     throw error
   })
   if (externalId !== null && externalId !== current.externalId) await requireNoAlias(ctx, externalId)
-  if (next.email.toLowerCase() === current.email.toLowerCase()) return saved
+  if (isSameAddress(next.email, current.email)) return saved
   const { id } = saved
   const locked = { contacts: [{ id, email }], emails: [current.email], mode: 'exclusive' } as const
   const change = { id, from: current.email, to: email }

@@ -1,4 +1,4 @@
-import { isSameAddress } from '../consent/hash-email.ts'
+import { isSameAddress } from '../kernel/values/email-key.ts'
 import type { AppError } from '../kernel/errors.ts'
 import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'

@@ -39,12 +39,12 @@ const repetitionLimits = [
  */
 export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: string): Promise<void> {
   const quotas = await lockQuotas(ctx)
-  const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, kind))
-  const retryAfterSeconds = kind === 'INVITE' ? await readRepetitionWait(ctx, isToAddress) : 0
+  const isOfKind = and(isToAddress(ctx, to), eq(mailRequests.kind, kind))
+  const retryAfterSeconds = kind === 'INVITE' ? await readRepetitionWait(ctx, isOfKind) : 0
   if (retryAfterSeconds > 0)
     throw new AppError('quota_exceeded', 'This address was invited recently', { retryAfterSeconds })
   const limits = [
-    ['mailsPerAddress', isToAddress],
+    ['mailsPerAddress', isOfKind],
     ['singleMails', isSingleMail],
   ] as const
   for (const [name, condition] of limits) {
@@ -93,7 +93,7 @@ export async function openAddressQuotas(
     const own = hashAddress(ctx, to)
     const count = own.reduce((sum, hash) => sum + (used.get(hash) ?? 0), 0)
     if (count >= limit) {
-      const isOfAddress = and(isSameAddress(ctx, to), isEmail)
+      const isOfAddress = and(isToAddress(ctx, to), isEmail)
       throw quotaExceeded(
         'emailsPerAddress',
         limit,
@@ -147,13 +147,13 @@ export async function takeConfirmationQuota(
 ): Promise<boolean> {
   await lockAddress(ctx, to)
   const isRepeated = and(
-    isSameAddress(ctx, to),
+    isToAddress(ctx, to),
     eq(mailRequests.kind, kind),
     listId ? eq(mailRequests.listId, listId) : isNull(mailRequests.listId),
   )
   const limits = mayFollowAtOnce ? repetitionLimits.slice(1) : repetitionLimits
   if ((await readRepetitionWait(ctx, isRepeated, limits)) > 0) return false
-  const isCounted = and(isSameAddress(ctx, to), inArray(mailRequests.kind, countedWith[kind]))
+  const isCounted = and(isToAddress(ctx, to), inArray(mailRequests.kind, countedWith[kind]))
   if ((await readWait(ctx, isCounted, { limit: mailsPerAddress, window: day })) > 0) return false
   await recordRequest(ctx, { kind, to, ...(listId && { listId }) })
   return true
@@ -190,7 +190,7 @@ async function readWait(
 }
 
 /** A SECRET_KEY that was replaced within the last day still counts. */
-const isSameAddress = (ctx: Ctx, to: string) => inArray(mailRequests.addressHash, hashAddress(ctx, to))
+const isToAddress = (ctx: Ctx, to: string) => inArray(mailRequests.addressHash, hashAddress(ctx, to))
 
 /** Keyed hashes of the address: with the current key, then with all former keys. */
 const hashAddress = (ctx: Ctx, to: string) =>

@@ -9,7 +9,8 @@ import { softBounces } from '../db/schema/index.ts'
 import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { purgeRows } from '../db/statements/purge-rows.ts'
 import type { Ctx } from '../request/context.ts'
-import { emailKeyOf, hashEmail, hashEmails } from '../consent/hash-email.ts'
+import { hashEmail, hashEmails } from '../consent/hash-email.ts'
+import { emailKey } from '../kernel/values/email-key.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 
 const dayMs = 86_400_000
@@ -20,7 +21,7 @@ const minSpanMs = 7 * dayMs
 
 /**
  * Records that mails sent at these moments had a SOFT bounce. Returns the moments of all such mails to the addresses, by
- * `emailKeyOf`.
+ * `emailKey`.
  */
 export async function recordSoftBounces(
   ctx: Ctx,
@@ -33,7 +34,7 @@ export async function recordSoftBounces(
   await ctx.db.insert(softBounces).values(inOneOrder).onConflictDoNothing()
   const emailOf = hashEmails(
     ctx,
-    bounces.map(({ email }) => emailKeyOf(email)),
+    bounces.map(({ email }) => emailKey(email)),
   )
   const { emailHash, mailedAt } = softBounces
   const rows = await ctx.db

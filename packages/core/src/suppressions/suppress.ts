@@ -1,4 +1,3 @@
-import { emailKey } from '../contacts/identity/contact-keys.ts'
 import {
   addSuppression,
   type ConsentRecords,
@@ -8,6 +7,7 @@ import {
 import { restoreLostRows } from '../consent/lost-rows.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import type { SuppressionRow } from '../consent/suppression-rows.ts'
+import { emailKey } from '../kernel/values/email-key.ts'
 import type { Ctx } from '../request/context.ts'
 import { inRounds } from '../request/in-rounds.ts'
 import { lockPeople } from './lock-people.ts'

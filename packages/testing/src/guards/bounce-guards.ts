@@ -89,7 +89,7 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a provider suppresses any address that it names',
     promise: 'consent',
     file: reported,
-    search: 'own.some((one) => one.toLowerCase() === email.toLowerCase()) ? email : null',
+    search: 'own.some((one) => isSameAddress(one, email)) ? email : null',
     replacement: 'own.length > 0 ? email : null',
     tests: byHook,
   },

@@ -1,6 +1,6 @@
 /** How the choice of a contact about tracking changes. Each function returns the consent after the change. */
 import { trackedActions, type TrackingProof, type trackingConsents } from '../../db/schema/index.ts'
-import { isSameAddress } from '../hash-email.ts'
+import { isSameAddress } from '../../kernel/values/email-key.ts'
 import type { TrackedAction } from './tracking-level.ts'
 import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 

@@ -4,8 +4,8 @@ import { contacts, type TrackingProof, trackingConsents } from '../../db/schema/
 import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import { emit } from '../../events/emit.ts'
 import type { ContactId } from '../../kernel/ids.ts'
+import { emailKey } from '../../kernel/values/email-key.ts'
 import { type Ctx, getActorId } from '../../request/context.ts'
-import { emailKeyOf } from '../hash-email.ts'
 import { type TrackingChoice, deny, endGrants, merge, noTrackingChoice } from './change-consent.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
 import { copyTrackingDenials, findTrackingDenials, storeTrackingDenials } from './tracking-denials.ts'
@@ -156,9 +156,9 @@ export async function moveTrackingChoices(ctx: Ctx, moves: readonly Move[], emit
     ctx,
     moves.flatMap(({ from, to }) => [from, to]),
   )
-  const denied = new Set([...denials.keys()].map(emailKeyOf))
+  const denied = new Set([...denials.keys()].map(emailKey))
   for (const { id, from, to } of moves) {
-    const emails = [from, to].map(emailKeyOf)
+    const emails = [from, to].map(emailKey)
     if (!chosen.has(id) && !emails.some((email) => denied.has(email))) continue
     // A later move can meet what this one copies.
     for (const email of emails) denied.add(email)

@@ -1,8 +1,9 @@
 /** Which contact an input is about, by the rules of `record-index.ts`. */
 import type { ContactId } from '../../kernel/ids.ts'
+import { emailKey } from '../../kernel/values/email-key.ts'
 import { createRecordIndex, groupByRecord, type Identity, type RecordIndex } from '../../request/record-index.ts'
 import type { ContactRow } from '../contact-record.ts'
-import { type ContactKeys, emailKey } from './contact-keys.ts'
+import type { ContactKeys } from './contact-keys.ts'
 
 const identity: Identity<ContactKeys, 'email'> = {
   one: 'contact',

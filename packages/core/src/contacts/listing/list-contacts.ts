@@ -1,6 +1,7 @@
 import { and, arrayContains, eq, exists, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import type { CompanyId, ListId } from '../../kernel/ids.ts'
+import { emailKey } from '../../kernel/values/email-key.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { searchCondition, searchRank } from '../../request/search-text.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
@@ -149,7 +150,7 @@ const sortKeys = {
   email: {
     column: sql`lower(${contacts.email} collate "C")`,
     type: 'text',
-    valueOf: (row: ContactRow) => row.email.toLowerCase(),
+    valueOf: (row: ContactRow) => emailKey(row.email),
   },
 } as const
 

@@ -1,10 +1,11 @@
 /** Decides in memory what becomes of contacts. Nothing here reads or writes the database. */
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
+import { isSameAddress } from '../../kernel/values/email-key.ts'
 import type { AddressChange } from '../../consent/change-address.ts'
 import type { ContactRow } from '../contact-record.ts'
 import type { ContactIndex } from '../identity/contact-index.ts'
-import { type ContactKeys, emailKey, externalIdsOf, type MatchedBy } from '../identity/contact-keys.ts'
+import { type ContactKeys, externalIdsOf, type MatchedBy } from '../identity/contact-keys.ts'
 import { type CheckedInput, mergeContact, type MergePolicy, withTimeOfUpdate } from '../merge-contact.ts'
 
 /** What became of an input, with the contact as it was right after it. */
@@ -40,7 +41,7 @@ export function applyInputs(index: ContactIndex, group: readonly Entry[], action
   const moves: AddressChange[] = []
   const save = (next: ContactRow, before?: ContactRow) => {
     if (!originals.has(next.id)) originals.set(next.id, before)
-    if (before && emailKey(before.email) !== emailKey(next.email))
+    if (before && !isSameAddress(before.email, next.email))
       moves.push({ id: next.id, from: before.email, to: next.email })
     index.put(next)
   }
@@ -81,8 +82,8 @@ export function applyInputs(index: ContactIndex, group: readonly Entry[], action
  */
 function changedKeys(contact: ContactRow, { email, externalId }: ContactKeys, matchedBy: MatchedBy): ContactKeys {
   if (matchedBy === 'email') return { email: undefined, externalId: externalId ?? undefined }
-  const isSameAddress = email !== undefined && emailKey(email) === emailKey(contact.email)
-  return { email: isSameAddress ? undefined : email, externalId: undefined }
+  const isSame = email !== undefined && isSameAddress(email, contact.email)
+  return { email: isSame ? undefined : email, externalId: undefined }
 }
 
 function requireEmail({ email }: CheckedInput): string {

@@ -1,11 +1,11 @@
 /** Writes the contacts of rows, and what the rows say about their subscriptions. */
 import type { ContactRow } from '../../contacts/contact-record.ts'
-import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { mergePolicies } from '../../contacts/merge-contact.ts'
 import { type ContactOutcome, writeContacts } from '../../contacts/write-contacts.ts'
 import type { FileStatus } from '../../db/schema/imports.ts'
 import { type AppError, notFound } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
+import { isSameAddress } from '../../kernel/values/email-key.ts'
 import {
   type ConsentRecords,
   ensureSubscription,
@@ -135,7 +135,7 @@ interface Recorded {
 
 /** With `onConflict=skip`, a contact that its external id finds keeps its address: the row consents for another one. */
 const isAddressOf = ({ row, contact }: Person) =>
-  row.contact.email === undefined || emailKey(row.contact.email) === emailKey(contact.email)
+  row.contact.email === undefined || isSameAddress(row.contact.email, contact.email)
 
 /** Whether any row of the file says that the person opts out, by the keys of the row or of the contact. */
 async function createOptOutCheck(ctx: Ctx, claimed: ClaimedImport, people: readonly Person[]) {

@@ -26,6 +26,7 @@ import {
   uuidOf,
   type WorkspaceId,
 } from '../../kernel/ids.ts'
+import { emailKey } from '../../kernel/values/email-key.ts'
 
 /** The recipient of a campaign, an email from a template, or a single mail. */
 export type TokenSubject = { campaignId: CampaignId; contactId: ContactId } | { emailId: EmailId } | { mailId: MailId }
@@ -116,7 +117,7 @@ const computeMac = (key: Buffer, kind: string, data: Buffer) =>
   createHmac('sha256', key).update(`token ${kind}`).update(data).digest().subarray(0, macLength)
 
 const computeTag = (key: Buffer, data: Buffer, email: string) =>
-  createHmac('sha256', key).update('address').update(data).update(email.toLowerCase()).digest().subarray(0, tagLength)
+  createHmac('sha256', key).update('address').update(data).update(emailKey(email)).digest().subarray(0, tagLength)
 
 const toDigits = (bytes: Buffer) =>
   BigInt(`0x${bytes.toString('hex')}`)

@@ -1,6 +1,5 @@
 import { recordEngagement } from '../../campaigns/engagement.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
-import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { withLinkedContact } from '../../contacts/with-linked-contact.ts'
 import {
   addSuppression,
@@ -16,6 +15,7 @@ import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { findUndone, undoLifetimeMs } from '../../consent/link-rules.ts'
 import { givenConsent, withProof } from '../../consent/proofs.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
+import { emailKey } from '../../kernel/values/email-key.ts'
 import { lockList } from '../../lists/lists.ts'
 import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'

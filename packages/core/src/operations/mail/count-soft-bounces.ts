@@ -1,8 +1,8 @@
 import { listMailedAt, findMailedAt, recipientKey } from '../../campaigns/recipient-reports.ts'
-import { emailKeyOf, isSameAddress } from '../../consent/hash-email.ts'
 import type { CurrentContact } from '../../contacts/contact-aliases.ts'
 import { findEmailedAt, listEmailedAt } from '../../emails/email-reports.ts'
 import { timestampNow } from '../../kernel/validation.ts'
+import { emailKey, isSameAddress } from '../../kernel/values/email-key.ts'
 import type { Ctx } from '../../request/context.ts'
 import { isUndeliverable, minBounces, recordSoftBounces } from '../../suppressions/soft-bounces.ts'
 import type { Reported, ReportedMail } from './find-reported-mails.ts'
@@ -29,7 +29,7 @@ export async function countSoftBounces(ctx: Ctx, reported: readonly Bounced[]): 
     ctx,
     bounces.map(({ email }, at) => ({ email, mailedAt: moments[at] ?? timestampNow() })),
   )
-  const momentsOf = ({ email }: CurrentContact) => bounced.get(emailKeyOf(email)) ?? []
+  const momentsOf = ({ email }: CurrentContact) => bounced.get(emailKey(email)) ?? []
   const doubtful = new Map(
     bounces.flatMap(({ contact }) => (momentsOf(contact).length < minBounces ? [] : [[contact.id, contact] as const])),
   )

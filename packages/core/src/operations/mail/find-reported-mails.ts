@@ -2,6 +2,7 @@ import { type CurrentContact, findCurrentContacts } from '../../contacts/contact
 import { findEmails } from '../../emails/email-reports.ts'
 import type { RecipientKey } from '../../campaigns/engagement.ts'
 import type { ContactId, EmailId, MailId } from '../../kernel/ids.ts'
+import { isSameAddress } from '../../kernel/values/email-key.ts'
 import type { Ctx } from '../../request/context.ts'
 import { findConsentEmailsOf } from '../contacts/consent-emails.ts'
 import { findByIds, findByTokens, findMails, type Subject } from './find-subjects.ts'
@@ -99,7 +100,7 @@ function findOwnAddress(
 ): string | null {
   if (email === null || !contact) return type === 'BOUNCE' ? null : email
   const own = [contact.email, ...formerEmails]
-  return own.some((one) => one.toLowerCase() === email.toLowerCase()) ? email : null
+  return own.some((one) => isSameAddress(one, email)) ? email : null
 }
 
 /** The email that a mail server has just refused. Its recipient may have been deleted since the worker claimed it. */

@@ -7,6 +7,7 @@ import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { purgeRows } from '../../db/statements/purge-rows.ts'
 import { arrayOf } from '../../db/statements/sql-types.ts'
+import { emailKey } from '../../kernel/values/email-key.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Reported } from './find-reported-mails.ts'
@@ -48,7 +49,7 @@ function computeFingerprints(ctx: Ctx, { report, mail: { address, recipient, ema
     ? [recipient.campaignId, recipient.contactId]
     : [emailId ?? mailId ?? report.messageId ?? report.providerMessageId ?? dayOf(report)]
   const eventId = report.type === 'OPT_OUT' ? [report.eventId ?? null] : []
-  const subject = [address?.toLowerCase() ?? null, report.class, ...mail, ...eventId]
+  const subject = [address === null ? null : emailKey(address), report.class, ...mail, ...eventId]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
   return ctx.settings.keys.optOuts.map((key) => createHmac('sha256', key).update(content).digest('base64url'))
 }

@@ -1,8 +1,8 @@
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import type { ContactId } from '../../kernel/ids.ts'
+import { isSameAddress } from '../../kernel/values/email-key.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
-import { isSameAddress } from '../../consent/hash-email.ts'
 import { openPreferences, type PreferencesLink } from '../../consent/preferences-links.ts'
 import { isLiveWorkspace } from '../../request/workspace-state.ts'
 
