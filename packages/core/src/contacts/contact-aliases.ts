@@ -3,6 +3,7 @@
  * remaining contact shows the events of all of them.
  */
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { AddressedContact } from '../consent/consent-records.ts'
 import { givenIds } from '../db/given-ids.ts'
 import { contactAliases, contacts } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
@@ -31,13 +32,8 @@ export function selectMergedIds(ctx: Ctx, contactId: ContactId): SQL {
     union all select ${contactAliases.id} from ${contactAliases} where ${pointTo(ctx, contactId)}`
 }
 
-export interface CurrentContact {
-  id: ContactId
-  email: string
-}
-
 /** Returns the contact, or the one into which it was merged, with its present address; undefined if it is deleted. */
-export async function findCurrentContact(ctx: Ctx, id: ContactId): Promise<CurrentContact | undefined> {
+export async function findCurrentContact(ctx: Ctx, id: ContactId): Promise<AddressedContact | undefined> {
   return (await findCurrentContacts(ctx, [id])).get(id)
 }
 
@@ -45,7 +41,7 @@ export async function findCurrentContact(ctx: Ctx, id: ContactId): Promise<Curre
 export async function findCurrentContacts(
   ctx: Ctx,
   ids: readonly ContactId[],
-): Promise<Map<ContactId, CurrentContact>> {
+): Promise<Map<ContactId, AddressedContact>> {
   if (ids.length === 0) return new Map()
   const rows = await selectCurrent(ctx.db, { workspaceId: ctx.workspaceId, ids: [...new Set(ids)] })
   return new Map(rows.map(({ givenId, ...contact }) => [givenId, contact]))

@@ -1,3 +1,4 @@
+import type { AddressedContact } from '../consent/consent-records.ts'
 import { and, eq, inArray, sql, type SQLWrapper } from 'drizzle-orm'
 import { type Params, prepared } from '../db/prepared-query.ts'
 import { contactAliases, contacts } from '../db/schema/index.ts'
@@ -33,10 +34,7 @@ const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspac
  * Locks several contacts, by their ids or a subquery for these, in the order of their ids like all writers, which prevents
  * deadlocks.
  */
-export async function lockContacts(
-  ctx: Ctx,
-  ids: readonly ContactId[] | SQLWrapper,
-): Promise<Pick<ContactRow, 'id' | 'email'>[]> {
+export async function lockContacts(ctx: Ctx, ids: readonly ContactId[] | SQLWrapper): Promise<AddressedContact[]> {
   return await ctx.db
     .select({ id: contacts.id, email: contacts.email })
     .from(contacts)

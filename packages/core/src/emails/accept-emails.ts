@@ -33,7 +33,7 @@ interface Candidate {
   template: SendableTemplate
 }
 
-interface Addressed extends Candidate {
+interface AddressedEmail extends Candidate {
   contact: AddressedContact
   /** Whether the transaction has created or changed the contact. */
   isWritten?: boolean
@@ -122,7 +122,7 @@ async function findRecipients(
   ctx: Ctx,
   candidates: readonly Candidate[],
   refusals: Refusals,
-): Promise<readonly Addressed[]> {
+): Promise<readonly AddressedEmail[]> {
   const given = candidates.map((candidate) => ({ ...candidate, to: candidate.input.to }))
   const byId = given.flatMap(({ to, ...one }) => ('contactId' in to ? { ...one, to } : []))
   const byExternalId = given.flatMap(({ to, ...one }) => ('externalId' in to ? { ...one, to } : []))
@@ -134,22 +134,26 @@ async function findRecipients(
   if (Math.max(byId.length, byExternalId.length, byEmail.length) < given.length)
     await lockContacts(ctx, [...ids, ...(await findContactsByKeys(ctx, keys)).map(({ id }) => id)])
   const found = new Map((ids.length > 0 ? await lockContacts(ctx, ids) : []).map((contact) => [contact.id, contact]))
-  const named = await keepPassing(byId, refusals, ({ to, ...one }): Addressed => {
+  const named = await keepPassing(byId, refusals, ({ to, ...one }): AddressedEmail => {
     const contact = found.get(to.contactId)
     if (!contact) throw invalidField('to.contactId', 'Contact not found')
     return { ...one, contact }
   })
   const known = byExternalId.map(({ to }) => to)
   const index = createContactIndex(known.length > 0 ? await lockKnownContacts(ctx, known) : noContacts)
-  const matched = await keepPassing(byExternalId, refusals, ({ to, ...one }): Addressed => {
+  const matched = await keepPassing(byExternalId, refusals, ({ to, ...one }): AddressedEmail => {
     const { record: contact } = index.match(to)
     if (!contact) throw invalidField('to.externalId', 'Contact not found')
     return { ...one, contact }
   })
-  const written = await keepPassing(await writeRecipients(ctx, byEmail), refusals, ({ outcome, ...one }): Addressed => {
-    if (outcome.status === 'REJECTED') throw outcome.error
-    return { ...one, contact: outcome.contact, isWritten: outcome.status !== 'UNCHANGED' }
-  })
+  const written = await keepPassing(
+    await writeRecipients(ctx, byEmail),
+    refusals,
+    ({ outcome, ...one }): AddressedEmail => {
+      if (outcome.status === 'REJECTED') throw outcome.error
+      return { ...one, contact: outcome.contact, isWritten: outcome.status !== 'UNCHANGED' }
+    },
+  )
   const order = new Map(candidates.map(({ input }, index) => [input, index]))
   const orderOf = ({ input }: Candidate) => order.get(input) ?? 0
   return [...named, ...matched, ...written].toSorted((one, other) => orderOf(one) - orderOf(other))
@@ -170,9 +174,9 @@ async function writeRecipients<Named extends Candidate & { to: { email: string }
 /** Asks for suppressions and quotas. */
 async function checkRecipients(
   ctx: Ctx,
-  addressed: readonly Addressed[],
+  addressed: readonly AddressedEmail[],
   { refusals, takeOfQuotas }: { refusals: Refusals; takeOfQuotas: () => Promise<void> },
-): Promise<readonly Addressed[]> {
+): Promise<readonly AddressedEmail[]> {
   const contacts = addressed.map(({ contact }) => contact)
   const blocks = await findEmailBlocks(ctx, contacts)
   const addresses = contacts.flatMap(({ id, email }) => (blocks.has(id) ? [] : email))

@@ -1,11 +1,12 @@
 /** What a visitor consents to by a form: the subscription to its list, and the tracking of opens and clicks. */
+import type { AddressedContact } from '../consent/consent-records.ts'
 import type { FormField, forms } from '../db/schema/index.ts'
 import type { ListId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscribe.ts'
 import type { Ctx } from '../request/context.ts'
 import { readGrantScope, requestGrant, storeTrackingRequest } from '../consent/tracking/grant-tracking.ts'
-import type { AddressedContact, ChoiceSource } from '../consent/tracking/tracking-consents.ts'
+import type { ChoiceSource } from '../consent/tracking/tracking-consents.ts'
 
 type FormRow = typeof forms.$inferSelect
 

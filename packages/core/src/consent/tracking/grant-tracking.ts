@@ -5,11 +5,10 @@
 import type { TrackingProof } from '../../db/schema/index.ts'
 import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts'
 import type { Ctx } from '../../request/context.ts'
-import { readSuppressions } from '../consent-records.ts'
+import { type AddressedContact, readSuppressions } from '../consent-records.ts'
 import { canConfirm } from '../suppression-rows.ts'
 import { actionsOf, confirm, noTrackingChoice, request, wouldGrant } from './change-consent.ts'
 import {
-  type AddressedContact,
   changeConsent,
   type ChoiceSource,
   createProof,

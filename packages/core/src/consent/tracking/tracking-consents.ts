@@ -6,16 +6,12 @@ import { emit } from '../../events/emit.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emailKey } from '../../kernel/values/email-key.ts'
 import { type Ctx, getActorId } from '../../request/context.ts'
+import type { AddressedContact } from '../consent-records.ts'
 import { type TrackingChoice, deny, endGrants, merge, noTrackingChoice } from './change-consent.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
 import { copyTrackingDenials, findTrackingDenials, storeTrackingDenials } from './tracking-denials.ts'
 import { type TrackedAction, type TrackingChoices, unknownChoices } from './tracking-level.ts'
 import { timestampNow } from '../../kernel/validation.ts'
-
-export interface AddressedContact {
-  id: ContactId
-  email: string
-}
 
 /** Returns the choices of contacts, with what their addresses denied before. */
 export async function findTrackingChoices(

@@ -5,13 +5,14 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { trackingDenials } from '../../db/schema/index.ts'
 import { isAnyOf } from '../../db/statements/is-any-of.ts'
-import { type ContactId, uuidOf } from '../../kernel/ids.ts'
+import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
+import type { AddressedContact } from '../consent-records.ts'
 import { hashEmail, hashEmails, hashEmailWithAllKeys } from '../hash-email.ts'
 import type { TrackedAction } from './tracking-level.ts'
 
 /** Stores the denials of a contact that is about to lose its address, in the same transaction. */
-export async function storeTrackingDenials(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
+export async function storeTrackingDenials(ctx: Ctx, contact: AddressedContact): Promise<void> {
   await ctx.db.execute(sql`
     insert into tracking_denials (workspace_id, email_hash, action)
     select c.workspace_id, ${hashEmail(ctx, contact.email)}, denied.action

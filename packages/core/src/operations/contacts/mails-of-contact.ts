@@ -1,5 +1,5 @@
+import type { AddressedContact } from '../../consent/consent-records.ts'
 import { listFormerIds } from '../../contacts/contact-aliases.ts'
-import type { ContactRow } from '../../contacts/contact-record.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { forgetVisitorMails } from '../../mail/budget/visitor-mails.ts'
 import type { ContactId } from '../../kernel/ids.ts'
@@ -19,7 +19,7 @@ export async function listMailsOfContact(ctx: Ctx, id: ContactId, query: Section
 }
 
 /** Deletes the mails of a contact: see `deleteReceivedMails`. Call it before its aliases are deleted. */
-export async function deleteMailsOfContact(ctx: Ctx, contact: Pick<ContactRow, 'id' | 'email'>): Promise<string[]> {
+export async function deleteMailsOfContact(ctx: Ctx, contact: AddressedContact): Promise<string[]> {
   const recipient = await findMailRecipient(ctx, contact)
   let addresses: string[] = []
   await forgetVisitorMails(ctx, recipient.ids, async () => {
@@ -28,7 +28,7 @@ export async function deleteMailsOfContact(ctx: Ctx, contact: Pick<ContactRow, '
   return addresses
 }
 
-async function findMailRecipient(ctx: Ctx, { id, email }: { id: ContactId; email: string }): Promise<MailRecipient> {
+async function findMailRecipient(ctx: Ctx, { id, email }: AddressedContact): Promise<MailRecipient> {
   const { data: mergedIds } = await listFormerIds(ctx, id)
   return { ids: [id, ...mergedIds], email }
 }

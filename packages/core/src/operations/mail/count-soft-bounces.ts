@@ -1,5 +1,5 @@
 import { listMailedAt, findMailedAt, recipientKey } from '../../campaigns/recipient-reports.ts'
-import type { CurrentContact } from '../../contacts/contact-aliases.ts'
+import type { AddressedContact } from '../../consent/consent-records.ts'
 import { findEmailedAt, listEmailedAt } from '../../emails/email-reports.ts'
 import { timestampNow } from '../../kernel/validation.ts'
 import { emailKey, isSameAddress } from '../../kernel/values/email-key.ts'
@@ -8,7 +8,7 @@ import { isUndeliverable, minBounces, recordSoftBounces } from '../../suppressio
 import type { Reported, ReportedMail } from './find-reported-mails.ts'
 
 interface Bounced extends Reported {
-  contact: CurrentContact | undefined
+  contact: AddressedContact | undefined
 }
 
 /**
@@ -29,7 +29,7 @@ export async function countSoftBounces(ctx: Ctx, reported: readonly Bounced[]): 
     ctx,
     bounces.map(({ email }, at) => ({ email, mailedAt: moments[at] ?? timestampNow() })),
   )
-  const momentsOf = ({ email }: CurrentContact) => bounced.get(emailKey(email)) ?? []
+  const momentsOf = ({ email }: AddressedContact) => bounced.get(emailKey(email)) ?? []
   const doubtful = new Map(
     bounces.flatMap(({ contact }) => (momentsOf(contact).length < minBounces ? [] : [[contact.id, contact] as const])),
   )

@@ -1,4 +1,5 @@
-import { type CurrentContact, findCurrentContacts } from '../../contacts/contact-aliases.ts'
+import type { AddressedContact } from '../../consent/consent-records.ts'
+import { findCurrentContacts } from '../../contacts/contact-aliases.ts'
 import { findEmails } from '../../emails/email-reports.ts'
 import type { RecipientKey } from '../../campaigns/engagement.ts'
 import type { ContactId, EmailId, MailId } from '../../kernel/ids.ts'
@@ -19,7 +20,7 @@ export interface ReportedMail {
   /** A single email. */
   mailId?: MailId
   /** The recipient, or the contact that it was merged into, with its present address. */
-  contact?: CurrentContact
+  contact?: AddressedContact
   /** The recipient was deleted since: no event is emitted, and nothing is recorded of the person but a suppression. */
   isErased: boolean
 }
@@ -57,7 +58,7 @@ const toUnknownMail = ({ recipientToken, email }: MailReport): ReportedMail | un
 /** The address follows: see `findAddress`. */
 function toReportedMail(
   { recipient, emailId, mailId, email, contactId }: Subject,
-  people: ReadonlyMap<ContactId, CurrentContact>,
+  people: ReadonlyMap<ContactId, AddressedContact>,
 ): ReportedMail {
   const subject = { ...(recipient && { recipient }), ...(emailId && { emailId }), ...(mailId && { mailId }) }
   const isToUser = mailId !== undefined && contactId === undefined
@@ -66,19 +67,19 @@ function toReportedMail(
 
 function toPerson(
   contactId: ContactId | null | undefined,
-  people: ReadonlyMap<ContactId, CurrentContact>,
+  people: ReadonlyMap<ContactId, AddressedContact>,
 ): Pick<ReportedMail, 'contact' | 'isErased'> {
   const contact = contactId ? people.get(contactId) : undefined
   return contact ? { contact, isErased: false } : { isErased: true }
 }
 
-interface Addressed extends Reported {
+interface FoundReport extends Reported {
   token: Subject['token'] | undefined
   sentTo: string | undefined
 }
 
 /** The address that the email was sent to. A token proves it, also one that the report names. */
-function findAddress({ report, mail, token, sentTo }: Addressed, formerEmails: readonly string[]): string | null {
+function findAddress({ report, mail, token, sentTo }: FoundReport, formerEmails: readonly string[]): string | null {
   if (token) {
     if (report.isOfOtherAddress) return null
     const named = [mail.contact?.email, sentTo, report.email].find((one) => one && token.isAddress(one))

@@ -1,9 +1,8 @@
 /** Bounces and spam complaints that mail providers report. */
 import { recordEngagements } from '../../campaigns/engagement.ts'
 import { recordBounces } from '../../campaigns/recipient-reports.ts'
-import { type GivenSuppression, readRows } from '../../consent/consent-records.ts'
+import { type AddressedContact, type GivenSuppression, readRows } from '../../consent/consent-records.ts'
 import { hashEmail } from '../../consent/hash-email.ts'
-import type { CurrentContact } from '../../contacts/contact-aliases.ts'
 import { lockContactsByKeys } from '../../contacts/find-contact.ts'
 import { touchLockedContacts } from '../../contacts/touch-last-activity.ts'
 import { recordEmailBounces, recordEmailComplaints } from '../../emails/email-reports.ts'
@@ -67,7 +66,7 @@ export async function recordReports(ctx: Ctx, reported: readonly Reported[]): Pr
 }
 
 interface AddressedReport extends Reported {
-  contact: CurrentContact | undefined
+  contact: AddressedContact | undefined
 }
 
 /** An opt-out emits the events of the subscriptions that it ends. */
@@ -142,7 +141,7 @@ const emailOfPerson = ({ contact, address }: ReportedMail) => contact?.email ?? 
 async function lockContactsOf(
   ctx: Ctx,
   reported: readonly Reported[],
-): Promise<(mail: ReportedMail) => CurrentContact | undefined> {
+): Promise<(mail: ReportedMail) => AddressedContact | undefined> {
   const emails = reported.flatMap(({ mail }) => [mail.address, mail.contact?.email])
   const keys = new Set(emails.flatMap((email) => (typeof email === 'string' ? emailKey(email) : [])))
   const locked =

@@ -1,25 +1,20 @@
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
-import type { ContactId } from '../../kernel/ids.ts'
 import { isSameAddress } from '../../kernel/values/email-key.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
+import type { AddressedContact } from '../../consent/consent-records.ts'
 import { openPreferences, type PreferencesLink } from '../../consent/preferences-links.ts'
 import { isLiveWorkspace } from '../../request/workspace-state.ts'
-
-interface Addressed {
-  id: ContactId
-  email: string
-}
 
 /** The person at the other end of a link: the contact that it names, or into which that one was merged. */
 export interface Holder {
   /** Undefined if the contact was deleted. */
-  contact: Addressed | undefined
+  contact: AddressedContact | undefined
   /** Whether the contact still has the address of the link. Otherwise the link may only opt out. */
   isCurrent: boolean
 }
 
-export function toHolder(link: PreferencesLink, contact: Addressed | undefined): Holder {
+export function toHolder(link: PreferencesLink, contact: AddressedContact | undefined): Holder {
   const isCurrent = contact !== undefined && isSameAddress(contact.email, link.email)
   return { contact, isCurrent }
 }
