@@ -7,12 +7,12 @@ import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts
 import type { Ctx } from '../../request/context.ts'
 import { type AddressedContact, readSuppressions } from '../consent-records.ts'
 import { canConfirm } from '../suppression-rows.ts'
-import { actionsOf, confirm, noTrackingChoice, request, wouldGrant } from './change-consent.ts'
+import { actionsOf, confirm, noTrackingState, request, wouldGrant } from './change-tracking.ts'
 import {
-  changeConsent,
+  changeTracking,
   type ChoiceSource,
   createProof,
-  findConsentRow,
+  findTrackingState,
   readTrackingChoices,
 } from './tracking-consents.ts'
 import { liftTrackingDenials } from './tracking-denials.ts'
@@ -32,7 +32,7 @@ export async function readGrantScope(
 /** Stores the request of a locked contact that an email asks to confirm. */
 export async function storeTrackingRequest(ctx: Ctx, contact: AddressedContact, source: ChoiceSource): Promise<void> {
   const proof = createProof(ctx, 'GRANTED', { email: contact.email, source })
-  await changeConsent(ctx, contact, (current) => request(current, proof))
+  await changeTracking(ctx, contact, (current) => request(current, proof))
 }
 
 /**
@@ -48,7 +48,7 @@ export async function requestGrant(
   const { id: contactId, email } = contact
   const tracking = await readGrantScope(ctx, contact, source)
   if (tracking.length === 0 || !canConfirm(await readSuppressions(ctx, { email }))) return false
-  const current = (await findConsentRow(ctx, contactId)) ?? noTrackingChoice
+  const current = (await findTrackingState(ctx, contactId)) ?? noTrackingState
   const isRefused = (issuedAt: Timestamp) => !wouldGrant(current, { scope: tracking, issuedAt, email })
   const mail = { kind: 'TRACKING_CONSENT', email, contactId, isRefused, tracking, locale } as const
   if (!(await requestConfirmationMail(ctx, mail))) return false
@@ -70,10 +70,10 @@ export async function grantByLink(
     confirmedAt: timestampNow(),
     confirmedFrom: ctx.address?.slice(0, 100) ?? null,
   }
-  const current = (await findConsentRow(ctx, contact.id)) ?? noTrackingChoice
+  const current = (await findTrackingState(ctx, contact.id)) ?? noTrackingState
   const confirmed = confirm(current, { ...link, email }, used)
   if (!confirmed) return []
   await liftTrackingDenials(ctx, email, confirmed.granted)
-  await changeConsent(ctx, contact, () => confirmed.consent)
+  await changeTracking(ctx, contact, () => confirmed.state)
   return confirmed.granted
 }

@@ -4,7 +4,7 @@ import type { ContactId } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Page } from '../../request/paging.ts'
 import type { TrackingConsentWithProofs } from './tracking-consent.schema.ts'
-import { findConsentRow, toTrackingConsent } from './tracking-consents.ts'
+import { findTrackingState, toTrackingConsent } from './tracking-consents.ts'
 
 /** Returns what a contact, or its address before, chose about tracking, with its proofs; an empty page if nothing is known. */
 export async function listTrackingConsentOfContact(
@@ -16,7 +16,7 @@ export async function listTrackingConsentOfContact(
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, contactId)))
   if (!contact) return { data: [], nextCursor: null }
-  const row = await findConsentRow(ctx, contactId)
+  const row = await findTrackingState(ctx, contactId)
   const consent = await toTrackingConsent(ctx, contact, row)
   const isUnknown = !row && consent.opens === 'UNKNOWN' && consent.clicks === 'UNKNOWN'
   return { data: isUnknown ? [] : [{ ...consent, proofs: row?.proofs ?? [] }], nextCursor: null }

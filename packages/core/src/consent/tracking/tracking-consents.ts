@@ -7,7 +7,7 @@ import type { ContactId } from '../../kernel/ids.ts'
 import { emailKey } from '../../kernel/values/email-key.ts'
 import { type Ctx, getActorId } from '../../request/context.ts'
 import type { AddressedContact } from '../consent-records.ts'
-import { type TrackingChoice, deny, endGrants, merge, noTrackingChoice } from './change-consent.ts'
+import { deny, endGrants, merge, noTrackingState, type TrackingState } from './change-tracking.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
 import { copyTrackingDenials, findTrackingDenials, storeTrackingDenials } from './tracking-denials.ts'
 import { type TrackedAction, type TrackingChoices, unknownChoices } from './tracking-level.ts'
@@ -39,7 +39,7 @@ export async function readTrackingChoices(ctx: Ctx, contact: AddressedContact): 
 }
 
 function toChoices(
-  stored: Pick<TrackingChoice, TrackedAction> | undefined,
+  stored: Pick<TrackingState, TrackedAction> | undefined,
   denied: readonly TrackedAction[] = [],
 ): TrackingChoices {
   const choiceOf = (action: TrackedAction) =>
@@ -49,7 +49,7 @@ function toChoices(
 
 type Row = typeof trackingConsents.$inferSelect
 
-export async function findConsentRow(ctx: Ctx, contactId: ContactId): Promise<Row | undefined> {
+export async function findTrackingState(ctx: Ctx, contactId: ContactId): Promise<Row | undefined> {
   const [row] = await ctx.db.select().from(trackingConsents).where(isOfContact(ctx, contactId))
   return row
 }
@@ -71,22 +71,26 @@ export async function toTrackingConsent(
  * Changes what a locked contact chose. Emits `tracking_consent.changed` if a choice changed, and writes nothing if
  * nothing did. Returns whether a choice changed.
  */
-export function changeConsent(ctx: Ctx, contact: AddressedContact, change: ConsentChange['change']): Promise<boolean> {
+export function changeTracking(
+  ctx: Ctx,
+  contact: AddressedContact,
+  change: TrackingChange['change'],
+): Promise<boolean> {
   return applyChange(ctx, contact, { change, emitsEvents: true })
 }
 
-interface ConsentChange {
-  change: (current: TrackingChoice) => TrackingChoice
+interface TrackingChange {
+  change: (current: TrackingState) => TrackingState
   emitsEvents: boolean
 }
 
 async function applyChange(
   ctx: Ctx,
   contact: AddressedContact,
-  { change, emitsEvents }: ConsentChange,
+  { change, emitsEvents }: TrackingChange,
 ): Promise<boolean> {
-  const row = await findConsentRow(ctx, contact.id)
-  const current = row ?? noTrackingChoice
+  const row = await findTrackingState(ctx, contact.id)
+  const current = row ?? noTrackingState
   const next = change(current)
   if (next === current) return false
   const { opens, clicks, opensDeniedAt, clicksDeniedAt, proofs } = next
@@ -135,7 +139,7 @@ export function createProof(
 /** Denies tracking for a locked contact, at once. Returns whether it had not been denied. */
 export function denyByContact(ctx: Ctx, contact: AddressedContact, source: ChoiceSource): Promise<boolean> {
   const proof = createProof(ctx, 'DENIED', { email: contact.email, source })
-  return changeConsent(ctx, contact, (current) => deny(current, proof))
+  return changeTracking(ctx, contact, (current) => deny(current, proof))
 }
 
 /**
@@ -184,7 +188,7 @@ async function changeTrackedAddress(ctx: Ctx, contact: AddressedContact, emitsEv
 /** Denies for a locked contact what its address has denied. */
 export async function applyTrackingDenials(ctx: Ctx, contact: AddressedContact, emitsEvents = true): Promise<void> {
   const denied = (await findTrackingDenials(ctx, [contact.email])).get(contact.email) ?? []
-  const row = await findConsentRow(ctx, contact.id)
+  const row = await findTrackingState(ctx, contact.id)
   const added = denied.filter((action) => row?.[action] !== 'DENIED')
   if (added.length === 0) return
   const scope = { opens: added.includes('opens'), clicks: added.includes('clicks') }
@@ -197,13 +201,13 @@ export async function applyTrackingDenials(ctx: Ctx, contact: AddressedContact, 
 
 /** Merges the choice of one locked contact into that of another: a denial wins, and nothing is granted. */
 export async function moveTrackingConsent(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
-  const merged = await findConsentRow(ctx, from)
+  const merged = await findTrackingState(ctx, from)
   if (!merged) return
   const [remaining] = await ctx.db
     .select({ id: contacts.id, email: contacts.email })
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, to)))
-  if (remaining) await changeConsent(ctx, remaining, (current) => merge(current, merged))
+  if (remaining) await changeTracking(ctx, remaining, (current) => merge(current, merged))
   await deleteTrackingConsent(ctx, from)
 }
 

@@ -8,8 +8,8 @@ import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { Ctx } from '../../request/context.ts'
-import { findRequest } from './change-consent.ts'
-import { findConsentRow } from './tracking-consents.ts'
+import { findRequest } from './change-tracking.ts'
+import { findTrackingState } from './tracking-consents.ts'
 import type { TrackedAction } from './tracking-level.ts'
 import { trackingConfirmationUrl } from './tracking-links.ts'
 
@@ -17,7 +17,7 @@ import { trackingConfirmationUrl } from './tracking-links.ts'
 export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { contactId, tracking: scope, locale: request = null } = mail.data
   if (!contactId || !scope) return undefined
-  const open = findRequest((await findConsentRow(ctx, contactId)) ?? { proofs: [] })
+  const open = findRequest((await findTrackingState(ctx, contactId)) ?? { proofs: [] })
   const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
   if (!open || !workspace) return undefined
   const sender = await readWorkspaceSender(ctx, workspace)

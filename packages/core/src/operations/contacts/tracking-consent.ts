@@ -11,7 +11,7 @@ import { grantByLink } from '../../consent/tracking/grant-tracking.ts'
 import type { TrackingConsent, TrackingConsentInput } from '../../consent/tracking/tracking-consent.schema.ts'
 import {
   denyByContact,
-  findConsentRow,
+  findTrackingState,
   readTrackingChoices,
   toTrackingConsent,
 } from '../../consent/tracking/tracking-consents.ts'
@@ -20,7 +20,7 @@ import { openTrackingConfirmation } from '../../consent/tracking/tracking-links.
 /** Reads what a contact chose. Throws `not_found`. */
 export async function readTrackingConsent(ctx: Ctx, id: ContactId): Promise<TrackingConsent> {
   const contact = await readContact(ctx, id)
-  return toTrackingConsent(ctx, contact, await findConsentRow(ctx, id))
+  return toTrackingConsent(ctx, contact, await findTrackingState(ctx, id))
 }
 
 /**
@@ -44,7 +44,7 @@ export async function setTrackingConsent(
     if (!contact) throw notFound('Contact')
     const isNew = await denyByContact(ctx, contact, { method: 'OPERATOR', ...denied, note })
     if (isNew) await audit(ctx, 'contact.tracking_denied', { subjectId: id })
-    return toTrackingConsent(ctx, contact, await findConsentRow(ctx, id))
+    return toTrackingConsent(ctx, contact, await findTrackingState(ctx, id))
   })
 }
 

@@ -7,8 +7,8 @@ import { and, eq, isNull } from 'drizzle-orm'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { bySubscription } from '../../consent/subscription-record.ts'
 import { canConfirm } from '../../consent/suppression-rows.ts'
-import { noTrackingChoice, wouldGrant } from '../../consent/tracking/change-consent.ts'
-import { findConsentRow } from '../../consent/tracking/tracking-consents.ts'
+import { noTrackingState, wouldGrant } from '../../consent/tracking/change-tracking.ts'
+import { findTrackingState } from '../../consent/tracking/tracking-consents.ts'
 import { contacts, lists, mails, subscriptions } from '../../db/schema/index.ts'
 import { isRefused } from '../../consent/link-rules.ts'
 import { isSameAddress } from '../../kernel/values/email-key.ts'
@@ -81,6 +81,6 @@ async function canSubscribe(ctx: Ctx, mail: Mail): Promise<boolean> {
 
 async function canGrant(ctx: Ctx, { data: { contactId, tracking }, toAddress, createdAt }: Mail): Promise<boolean> {
   if (!contactId || !tracking) return false
-  const current = (await findConsentRow(ctx, contactId)) ?? noTrackingChoice
+  const current = (await findTrackingState(ctx, contactId)) ?? noTrackingState
   return wouldGrant(current, { scope: tracking, issuedAt: createdAt, email: toAddress })
 }

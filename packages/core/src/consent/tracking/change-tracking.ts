@@ -1,15 +1,15 @@
-/** How the choice of a contact about tracking changes. Each function returns the consent after the change. */
+/** How the choice of a contact about tracking changes. Each function returns the state after the change. */
 import { trackedActions, type TrackingProof, type trackingConsents } from '../../db/schema/index.ts'
 import { isSameAddress } from '../../kernel/values/email-key.ts'
 import type { TrackedAction } from './tracking-level.ts'
 import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
 
-export type TrackingChoice = Pick<
+export type TrackingState = Pick<
   typeof trackingConsents.$inferSelect,
   'opens' | 'clicks' | 'opensDeniedAt' | 'clicksDeniedAt' | 'proofs'
 >
 
-export const noTrackingChoice: TrackingChoice = {
+export const noTrackingState: TrackingState = {
   opens: null,
   clicks: null,
   opensDeniedAt: null,
@@ -22,7 +22,7 @@ const maxProofs = 20
 const isRequest = (proof: TrackingProof) => proof.choice === 'GRANTED' && proof.confirmedAt === null
 
 /** The grant that the contact has not confirmed yet. */
-export const findRequest = ({ proofs }: Pick<TrackingChoice, 'proofs'>): TrackingProof | undefined =>
+export const findRequest = ({ proofs }: Pick<TrackingState, 'proofs'>): TrackingProof | undefined =>
   proofs.find(isRequest)
 
 export const actionsOf = (scope: Record<TrackedAction, boolean>): TrackedAction[] =>
@@ -37,7 +37,7 @@ const scopeOf = (actions: readonly TrackedAction[]): Record<TrackedAction, boole
  * A denial counts at once and ends an open request that includes a denied action. Repeated, it changes nothing, unless
  * there is such a request: then it is stored as later than the link that was mailed for it.
  */
-export function deny(current: TrackingChoice, proof: TrackingProof): TrackingChoice {
+export function deny(current: TrackingState, proof: TrackingProof): TrackingState {
   const denied = actionsOf(proof)
   const isNew = denied.some((action) => current[action] !== 'DENIED')
   const isEnded = (one: TrackingProof) => isRequest(one) && denied.some((action) => one[action])
@@ -51,7 +51,7 @@ export function deny(current: TrackingChoice, proof: TrackingProof): TrackingCho
 }
 
 /** Adds a grant that does not count until it is confirmed. It replaces another one. */
-export function request(current: TrackingChoice, proof: TrackingProof): TrackingChoice {
+export function request(current: TrackingState, proof: TrackingProof): TrackingState {
   const rest = current.proofs.filter((one) => !isRequest(one))
   return { ...current, proofs: [proof, ...rest].slice(0, maxProofs) }
 }
@@ -63,7 +63,7 @@ interface GrantingLink {
 }
 
 /** Whether a link would grant anything. */
-export const wouldGrant = (current: TrackingChoice, link: GrantingLink): boolean =>
+export const wouldGrant = (current: TrackingState, link: GrantingLink): boolean =>
   confirm(current, link, { confirmedAt: null, confirmedFrom: null }) !== undefined
 
 /**
@@ -71,10 +71,10 @@ export const wouldGrant = (current: TrackingChoice, link: GrantingLink): boolean
  * undefined if nothing is granted.
  */
 export function confirm(
-  current: TrackingChoice,
+  current: TrackingState,
   link: GrantingLink,
   used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'>,
-): { consent: TrackingChoice; granted: TrackedAction[] } | undefined {
+): { state: TrackingState; granted: TrackedAction[] } | undefined {
   const open = findRequest(current)
   if (!open || !isSameAddress(open.email, link.email)) return undefined
   const granted = actionsOf(open).filter((action) => {
@@ -84,11 +84,11 @@ export function confirm(
   if (granted.length === 0) return undefined
   const proof = { ...open, ...used, ...scopeOf(granted) }
   const proofs = current.proofs.map((one) => (one === open ? proof : one))
-  return { consent: { ...current, ...setChoice(granted, 'GRANTED'), proofs }, granted }
+  return { state: { ...current, ...setChoice(granted, 'GRANTED'), proofs }, granted }
 }
 
 /** Ends what was granted for an address that the contact no longer has. A denial remains. */
-export function endGrants(current: TrackingChoice, proof: TrackingProof): TrackingChoice {
+export function endGrants(current: TrackingState, proof: TrackingProof): TrackingState {
   const ended = trackedActions.filter((action) => current[action] === 'GRANTED')
   if (ended.length === 0) return current
   const proofs = [{ ...proof, ...scopeOf(ended) }, ...current.proofs].slice(0, maxProofs)
@@ -96,7 +96,7 @@ export function endGrants(current: TrackingChoice, proof: TrackingProof): Tracki
 }
 
 /** The denials of a merged contact hold for the remaining one, and its grants do not. The proofs of both are kept. */
-export function merge(remaining: TrackingChoice, merged: TrackingChoice): TrackingChoice {
+export function merge(remaining: TrackingState, merged: TrackingState): TrackingState {
   const denied = trackedActions.filter((action) => merged[action] === 'DENIED')
   const proofs = [...remaining.proofs, ...merged.proofs.filter((proof) => !isRequest(proof))]
   return {
@@ -110,12 +110,12 @@ export function merge(remaining: TrackingChoice, merged: TrackingChoice): Tracki
 
 function setChoice(
   actions: readonly TrackedAction[],
-  choice: TrackingChoice['opens'],
+  choice: TrackingState['opens'],
   deniedAt?: Timestamp,
-): Partial<TrackingChoice> {
+): Partial<TrackingState> {
   return Object.fromEntries(
     actions.flatMap((action) => [[action, choice], ...(deniedAt ? [[`${action}DeniedAt`, deniedAt]] : [])]),
-  ) as Partial<TrackingChoice>
+  ) as Partial<TrackingState>
 }
 
 const latest = (one: Timestamp | null, other: Timestamp | null) =>
