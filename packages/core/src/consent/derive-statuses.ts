@@ -75,17 +75,16 @@ function listChanges(
   moved: ReadonlyMap<string, SubscriptionState>,
   widens: (state: SubscriptionState) => boolean,
 ): Change[] {
-  const hashOfContact = new Map(records.contacts.map(({ id, email }) => [id, email]))
-  const current = new Set([...records.rows.values()].map(({ id }) => id))
+  const emailOf = new Map(records.contacts.map(({ id, email }) => [id, email]))
   const storedRows = [...records.stored.rows.values()]
-  const withdrawn = storedRows.filter(({ id }) => !current.has(id))
+  const withdrawn = listWithdrawn(records)
   // Of several contacts, it is unknown which had an address.
   const isOnePerson = records.contacts.length === 1
   const byHash = Map.groupBy(records.rows.values(), ({ emailHash }) => emailHash)
   const changes: Change[] = []
   for (const state of records.subscriptions.values()) {
     const stored = records.stored.subscriptions.get(toKey(state))
-    const email = hashOfContact.get(state.contactId)
+    const email = emailOf.get(state.contactId)
     const rows = email === undefined || byHash.size === 0 ? [] : (byHash.get(records.hashOf(email)) ?? [])
     const before = moved.get(toKey(state)) ?? stored
     const base = before ? { ...state, status: before.status, unsubscribedAt: before.unsubscribedAt } : toNew(state)
@@ -154,11 +153,10 @@ function seeContacts({ contacts: known, rows, hashOf }: ConsentRecords): { id: S
  * Writes the rows that changed, also those that a former SECRET_KEY has hashed, but for a list that was deleted meanwhile.
  * Returns them, and those taken back.
  */
-async function saveSuppressions(ctx: Ctx, { rows, stored, mode }: ConsentRecords): Promise<SuppressionRow[]> {
-  if (mode === 'shared') return []
-  const current = new Set([...rows.values()].map(({ id }) => id))
-  const withdrawn = [...stored.rows.values()].filter(({ id }) => !current.has(id))
-  const next = [...rows.values()].filter((row) => !isSame(row, stored.rows.get(row.id)))
+async function saveSuppressions(ctx: Ctx, records: ConsentRecords): Promise<SuppressionRow[]> {
+  if (records.mode === 'shared') return []
+  const withdrawn = listWithdrawn(records)
+  const next = [...records.rows.values()].filter((row) => !isSame(row, records.stored.rows.get(row.id)))
   const lists = await keepLists(
     ctx,
     next.flatMap(({ listId }) => listId ?? []),
@@ -168,6 +166,12 @@ async function saveSuppressions(ctx: Ctx, { rows, stored, mode }: ConsentRecords
     await deleteRows(ctx.db, { workspaceId: ctx.workspaceId, ids: withdrawn.map(({ id }) => id) })
   if (changed.length > 0) await upsertRows(ctx.db, { rows: suppressionRows.stringify(changed) })
   return [...withdrawn, ...changed]
+}
+
+/** The stored rows that the verb has removed, and those that were combined with another row. */
+function listWithdrawn({ rows, stored }: ConsentRecords): SuppressionRow[] {
+  const current = new Set([...rows.values()].map(({ id }) => id))
+  return [...stored.rows.values()].filter(({ id }) => !current.has(id))
 }
 
 /** A contact that is seen at the address is written by `linkContacts`. */
