@@ -93,13 +93,6 @@ test('a contact gets at most 100 tags; only a visitor gets no error', () => {
   expect(merge('fill')).toEqual([...full.tags, 'u0'])
 })
 
-test('tags above the limit stay if none is added', () => {
-  const full = { ...current, tags: tags(120) }
-  for (const name of ['import', 'fill', 'merge'] as const)
-    expect(mergeContact(full, { tags: ['t1'] }, mergePolicies[name]).tags).toEqual(full.tags)
-  expect(mergeContact(current, { tags: [...current.tags, ...tags(118)] }, mergePolicies.merge).tags).toHaveLength(120)
-})
-
 const tooLarge = 'customFieldValues: a record can have at most 16 KiB of custom field values'
 const half = 'x'.repeat(9_000)
 
@@ -116,21 +109,6 @@ test('custom values are at most 16 KiB; only a visitor gets no error, and adds n
 test('values of a visitor that are too large alone are an error for any contact', () => {
   const large = { customFieldValues: { b: half, c: half } }
   expect(() => mergeContact(current, large, mergePolicies.fill)).toThrow(tooLarge)
-})
-
-test('what either of two duplicates has above the limit may stay', () => {
-  const large = { a: half, b: half }
-  for (const [one, other] of [
-    [large, {}],
-    [{}, large],
-  ] as const) {
-    const merged = mergeContact(
-      { ...current, customFieldValues: one },
-      { customFieldValues: other },
-      mergePolicies.merge,
-    )
-    expect(merged.customFieldValues).toEqual(large)
-  }
 })
 
 test('a new contact takes all values of its input', () => {

@@ -2,17 +2,16 @@
  * How a stored contact and an input become one contact. Every write of a contact asks this file, so each rule is here
  * once:
  *
- * | policy   | used by                                    | values of the input      | tags     | above a limit         |
- * | -------- | ------------------------------------------ | ------------------------ | -------- | --------------------- |
- * | `update` | PATCH and PUT /contacts, batch             | win; an empty one clears | replaced | rejected              |
- * | `import` | imports with `onConflict=update`, new tags | win, unless empty        | added    | rejected              |
- * | `fill`   | forms and sign-ups of visitors             | fill what is empty       | added    | not added, no error   |
- * | `merge`  | POST /contacts/{id}/merge: the duplicate   | fill what is empty       | added    | rejected; what either |
- * |          | is the input                               |                          |          | contact had may stay  |
+ * | policy   | used by                                    | values of the input      | tags     | above a limit       |
+ * | -------- | ------------------------------------------ | ------------------------ | -------- | ------------------- |
+ * | `update` | PATCH and PUT /contacts, batch             | win; an empty one clears | replaced | rejected            |
+ * | `import` | imports with `onConflict=update`, new tags | win, unless empty        | added    | rejected            |
+ * | `fill`   | forms and sign-ups of visitors             | fill what is empty       | added    | not added, no error |
+ * | `merge`  | POST /contacts/{id}/merge: the duplicate   | fill what is empty       | added    | rejected            |
+ * |          | is the input                               |                          |          |                     |
  *
- * "Values" are the text properties, `source`, `companyId` and the custom field values. A contact has at most 100 tags and 16 KiB of
- * custom field values. What a stored contact has above a limit may stay or shrink. A new contact takes all values of
- * its input, whatever the policy.
+ * "Values" are the text properties, `source`, `companyId` and the custom field values. A contact has at most 100 tags
+ * and 16 KiB of custom field values. A new contact takes all values of its input, whatever the policy.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { CustomValue, CustomValues } from '../custom-fields/custom-fields.ts'
@@ -35,14 +34,14 @@ export interface MergePolicy {
   keepsSource?: boolean
   tags: 'replace' | 'add'
   /** `omit`: without an error, which would reveal to a visitor that the contact is known. */
-  aboveLimit: 'reject' | 'omit' | 'rejectAboveBoth'
+  aboveLimit: 'reject' | 'omit'
 }
 
 export const mergePolicies = {
   update: { values: 'replace', tags: 'replace', aboveLimit: 'reject' },
   import: { values: 'set', tags: 'add', aboveLimit: 'reject' },
   fill: { values: 'fill', keepsSource: true, tags: 'add', aboveLimit: 'omit' },
-  merge: { values: 'fill', tags: 'add', aboveLimit: 'rejectAboveBoth' },
+  merge: { values: 'fill', tags: 'add', aboveLimit: 'reject' },
 } as const satisfies Record<string, MergePolicy>
 
 /** An input, with the name of the company that its `companyId` names, if the transaction has locked the company. */
@@ -132,10 +131,8 @@ function copyCompanyName(
 function mergeTags(current: string[], input: readonly string[] | undefined, policy: MergePolicy): string[] {
   if (input === undefined) return current
   const tags = [...new Set(policy.tags === 'add' ? [...current, ...input] : input)]
-  const inputLimit = policy.aboveLimit === 'rejectAboveBoth' ? input.length : 0
-  const limit = Math.max(maxTags, current.length, inputLimit)
-  if (tags.length > limit && policy.aboveLimit !== 'omit') throw invalidField('tags', tooManyTags)
-  return tags.slice(0, limit)
+  if (tags.length > maxTags && policy.aboveLimit === 'reject') throw invalidField('tags', tooManyTags)
+  return tags.slice(0, maxTags)
 }
 
 function mergeValues(
@@ -151,9 +148,8 @@ function mergeValues(
     set: () => mergeCustomValues(current, withoutEmpty(given)),
     fill: () => ({ ...current, ...given, ...withoutEmpty(current) }),
   }[values]()
-  if (!exceedsCustomValueSize(merged, current)) return merged
-  if (aboveLimit === 'omit') return current
-  if (aboveLimit === 'reject' || exceedsCustomValueSize(merged, given)) requireCustomValueSize(merged)
+  if (aboveLimit === 'omit' && exceedsCustomValueSize(merged)) return current
+  requireCustomValueSize(merged)
   return merged
 }
 

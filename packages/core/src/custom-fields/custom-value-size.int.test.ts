@@ -1,11 +1,8 @@
 /** The limit of 16 KiB for the custom field values of one contact. */
-import { eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { contacts } from '../db/schema/index.ts'
-import { type ContactId } from '../kernel/ids.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { inTransaction } from '../request/context.ts'
 import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
@@ -86,53 +83,6 @@ test('a merge above the limit is rejected and changes nothing', async () => {
   const duplicate = await createTestContact(ctx, { customFieldValues: otherHalf })
   await expect(mergeContacts(ctx, kept.id, { contactId: duplicate.id })).rejects.toMatchObject(tooLarge)
   expect(await readContact(ctx, duplicate.id)).toEqual(duplicate)
-})
-
-/** Stores values above the limit, as an older version could. */
-async function createLargeContact(): Promise<ContactId> {
-  const { id } = await createTestContact(ctx, { email })
-  await ctx.db
-    .update(contacts)
-    .set({ customFieldValues: values(0, 10) })
-    .where(eq(contacts.id, id))
-  return id
-}
-/** Every way to write custom values of the contact. */
-const writes: Record<string, (id: ContactId, customFieldValues: Record<string, string>) => Promise<unknown>> = {
-  PATCH: (id, customFieldValues) => updateContact(ctx, id, { customFieldValues }),
-  PUT: (_, customFieldValues) => upsertContact(ctx, { email, customFieldValues }),
-  async batch(_, customFieldValues) {
-    const batch: ContactBatch = { contacts: [{ email, customFieldValues }], onConflict: 'update' }
-    const { results } = await writeContactBatch(ctx, batch, () => {})
-    if (results[0]?.status === 'FAILED') throw Object.assign(new Error(), results[0])
-  },
-  async import(_, customFieldValues) {
-    const row = JSON.stringify({ email, customFieldValues })
-    const { errors } = await runTestImport(ctx, row, { format: 'ndjson', onConflict: 'update' })
-    if (errors[0]) throw Object.assign(new Error(), { ...tooLarge, message: errors[0].message })
-  },
-}
-
-test.each(Object.entries(writes))(
-  'stored values above the limit may stay and shrink, not grow: %s',
-  async (_, write) => {
-    const id = await createLargeContact()
-    await updateContact(ctx, id, { firstName: 'Ada' })
-    await write(id, values(0, 10))
-    await write(id, { f0: 'shorter' })
-    await expect(write(id, { f0: 'much longer' })).rejects.toMatchObject(tooLarge)
-    expect(await readContact(ctx, id)).toMatchObject({
-      firstName: 'Ada',
-      customFieldValues: { ...values(0, 10), f0: 'shorter' },
-    })
-  },
-)
-
-test('a merge keeps what either contact had above the limit', async () => {
-  const large = await createLargeContact()
-  const { id } = await createTestContact(ctx, { customFieldValues: { f0: 'x' } })
-  const merged = await mergeContacts(ctx, id, { contactId: large })
-  expect(merged.customFieldValues).toEqual({ ...values(0, 10), f0: 'x' })
 })
 
 test.each(['skip', 'update'])('an import counts bytes as the API does (onConflict=%s)', async (onConflict) => {

@@ -7,9 +7,9 @@ import type { CustomValues } from './custom-fields.ts'
 const maxCustomValueBytes = 16_384
 const customValuesTooLarge = 'customFieldValues: a record can have at most 16 KiB of custom field values'
 
-/** Whether the values of one record are too large. If they are not larger than `current`, they are accepted. */
-export function exceedsCustomValueSize(values: CustomValues, current?: CustomValues): boolean {
-  return exceedsSize(values, { maxBytes: maxCustomValueBytes, current })
+/** Whether the values of one record are too large. */
+export function exceedsCustomValueSize(values: CustomValues): boolean {
+  return exceedsSize(values, maxCustomValueBytes)
 }
 
 /** Throws `validation_error` if the values of one record are too large. */
@@ -38,6 +38,6 @@ export function changeCustomValues(
   change: Record<string, CustomValues[string] | null>,
 ): CustomValues {
   const changed = mergeCustomValues(current, change)
-  if (exceedsCustomValueSize(changed, current)) requireCustomValueSize(changed)
+  requireCustomValueSize(changed)
   return changed
 }

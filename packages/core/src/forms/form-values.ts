@@ -34,7 +34,7 @@ export function checkFormValues(
     else if (result.value !== undefined) values[field.id] = result.value
   }
   if (issues.length > 0) throw invalidFields(issues)
-  if (exceedsSize(values, { maxBytes: maxValueBytes })) {
+  if (exceedsSize(values, maxValueBytes)) {
     throw invalidField(findLongest(values), formTexts[language.language].tooLarge)
   }
   return values

@@ -42,7 +42,7 @@ const maxFieldBytes = 32_768
  */
 export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
-  requireSize('fields', fields, { maxBytes: maxFieldBytes })
+  requireSize('fields', fields, maxFieldBytes)
   checkConsentToList({ ...input, fields })
   if (input.listId !== null) await checkListId(ctx, input.listId)
   const { language } = findLanguage([input.locale]) ?? english
@@ -101,7 +101,7 @@ export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
   return inTransaction(ctx, async (ctx) => {
     const current = await lockForm(ctx, id)
     const fields = change.fields ? await checkFields(ctx, change.fields) : current.fields
-    requireSize('fields', fields, { maxBytes: maxFieldBytes, current: current.fields })
+    requireSize('fields', fields, maxFieldBytes)
     const next: FormRow = { ...current, ...withoutUndefined(change), fields }
     checkConsentToList(next)
     if (change.listId) await checkListId(ctx, change.listId)

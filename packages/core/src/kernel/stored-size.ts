@@ -1,28 +1,17 @@
-/**
- * Limits what one record stores, so that a page of 100 records fits into memory. What was stored before a limit may be
- * larger: it stays readable, and a change may keep or shrink it.
- */
+/** Limits what one record stores, so that a page of 100 records fits into memory. */
 import { invalidField } from './errors.ts'
-
-interface StoredSize {
-  maxBytes: number
-  /** The stored value that a change replaces. */
-  current?: unknown
-}
 
 /** The limit of every free text of a record, such as the notes of a task. */
 export const maxNoteBytes = 16_384
 
-/** Whether a value has more bytes than the limit, and more than the stored one. */
-export function exceedsSize(value: unknown, { maxBytes, current }: StoredSize): boolean {
-  if (value === current) return false
-  const size = sizeOf(value)
-  return size > maxBytes && (current === undefined || size > sizeOf(current))
+/** Whether a value has more bytes than the limit. */
+export function exceedsSize(value: unknown, maxBytes: number): boolean {
+  return sizeOf(value) > maxBytes
 }
 
 /** Throws `validation_error` if a value of a record is too large. */
-export function requireSize(path: string, value: unknown, size: StoredSize): void {
-  if (exceedsSize(value, size)) throw invalidField(path, `${path}: must have at most ${size.maxBytes / 1024} KiB`)
+export function requireSize(path: string, value: unknown, maxBytes: number): void {
+  if (exceedsSize(value, maxBytes)) throw invalidField(path, `${path}: must have at most ${maxBytes / 1024} KiB`)
 }
 
 /** The bytes of a text, or of a value as JSON, in UTF-8. */

@@ -28,7 +28,7 @@ type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: 
 
 /** Creates a list. Throws `quota_exceeded` if the workspace has the maximum number of lists. */
 export async function createList(ctx: Ctx, input: ListInput): Promise<ListRecord> {
-  requireSize('description', input.description, { maxBytes: maxNoteBytes })
+  requireSize('description', input.description, maxNoteBytes)
   const now = timestampNow()
   const list: typeof lists.$inferSelect = {
     workspaceId: ctx.workspaceId,
@@ -86,7 +86,7 @@ export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Prom
   return inTransaction(ctx, async (ctx) => {
     const current = await lockListForUpdate(ctx, id)
     const next = { ...current, ...withoutUndefined(change) }
-    requireSize('description', next.description, { maxBytes: maxNoteBytes, current: current.description })
+    requireSize('description', next.description, maxNoteBytes)
     if (!isDeepStrictEqual(next, current)) {
       await updateRow(ctx.db, { ...next, updatedAt: timeOfUpdate(current.updatedAt) })
     }

@@ -24,7 +24,7 @@ export const maxNotesOfRecord = 10_000
  * the person. Throws `validation_error` if a record does not exist, and `quota_exceeded` if one has the maximum of notes.
  */
 export async function createNote(ctx: Ctx, input: NoteInput): Promise<Note> {
-  requireSize('body', input.body, { maxBytes: maxNoteBytes })
+  requireSize('body', input.body, maxNoteBytes)
   return (await createTogether(ctx, input)) ?? (await inRounds(ctx, (ctx) => createAlone(ctx, input)))
 }
 

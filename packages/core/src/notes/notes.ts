@@ -29,7 +29,7 @@ export async function readNote(ctx: Ctx, id: NoteId): Promise<Note> {
 export async function updateNote(ctx: Ctx, id: NoteId, change: NoteChange): Promise<Note> {
   const note = await withContactLocked(ctx, { of: noteRecords, id }, async (ctx, current) => {
     const next: NoteRow = { ...current, ...withoutUndefined(change) }
-    requireSize('body', next.body, { maxBytes: maxNoteBytes, current: current.body })
+    requireSize('body', next.body, maxNoteBytes)
     if (isDeepStrictEqual(next, current)) return toNote(current)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
     await updateRow(ctx.db, saved)

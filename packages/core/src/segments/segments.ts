@@ -28,7 +28,7 @@ const maxFilterBytes = 65_536
  * workspace has the maximum number of segments.
  */
 export async function createSegment(ctx: Ctx, input: SegmentInput): Promise<Segment> {
-  requireSize('filter', input.filter, { maxBytes: maxFilterBytes })
+  requireSize('filter', input.filter, maxFilterBytes)
   await compileFilter(ctx, input.filter)
   const now = timestampNow()
   const segment: SegmentRow = {
@@ -89,7 +89,7 @@ export async function updateSegment(ctx: Ctx, id: SegmentId, change: SegmentChan
   return inTransaction(ctx, async (ctx) => {
     const current = await lockSegmentForUpdate(ctx, id)
     const next = { ...current, ...withoutUndefined(change) }
-    requireSize('filter', next.filter, { maxBytes: maxFilterBytes, current: current.filter })
+    requireSize('filter', next.filter, maxFilterBytes)
     if (isDeepStrictEqual(next, current)) return toSegment(current)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
     await updateRow(ctx.db, saved)

@@ -26,7 +26,7 @@ export type TaskRow = typeof tasks.$inferSelect
 
 /** Creates an OPEN task for a contact and emits `task.created`. Throws `not_found` if the contact does not exist. */
 export async function createTask(ctx: Ctx, contactId: ContactId, input: TaskInput): Promise<Task> {
-  requireSize('notes', input.notes, { maxBytes: maxNoteBytes })
+  requireSize('notes', input.notes, maxNoteBytes)
   const now = timestampNow()
   const task: TaskRow = {
     workspaceId: ctx.workspaceId,
@@ -69,7 +69,7 @@ export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
 export async function updateTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
   const task = await withContactLocked(ctx, { of: taskRecords, id }, async (ctx, current) => {
     const next: TaskRow = { ...current, ...withoutUndefined(change) }
-    requireSize('notes', next.notes, { maxBytes: maxNoteBytes, current: current.notes })
+    requireSize('notes', next.notes, maxNoteBytes)
     if (isDeepStrictEqual(next, current)) return toTask(current)
     const saved = await saveTask(ctx, current, next)
     await touchLastActivity(ctx, saved.contactId)

@@ -66,7 +66,7 @@ const maxVariableBytes = 32_768
 
 async function checkContent(ctx: Ctx, content: TemplateContent): Promise<void> {
   if (!content.html && !content.text) throw invalidField('html', 'html: is required, unless there is text')
-  requireSize('variables', content.variables, { maxBytes: maxVariableBytes })
+  requireSize('variables', content.variables, maxVariableBytes)
   checkVariables(content.variables)
   await checkTemplates(ctx, content, { data: toDataNames(content.variables) })
 }

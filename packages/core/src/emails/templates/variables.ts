@@ -94,7 +94,7 @@ const maxDataBytes = 16_384
 export function checkData(variables: readonly StoredVariable[], data: EmailData): void {
   const issues = findIssues(variables, data)
   if (issues.length > 0) throw invalidFields(limitIssues(issues))
-  requireSize('data', data, { maxBytes: maxDataBytes })
+  requireSize('data', data, maxDataBytes)
 }
 
 function findIssues(variables: readonly StoredVariable[], data: EmailData): Issue[] {

@@ -39,7 +39,7 @@ export async function checkFilter(ctx: Ctx, { eventTypes: types, filter }: Webho
   if (names.length === 0) throw invalidField('filter', 'filter: must have a condition; null stands for no filter')
   if (names.length > maxConditions)
     throw invalidField('filter', `filter: must have at most ${maxConditions} conditions`)
-  requireSize('filter', filter, { maxBytes })
+  requireSize('filter', filter, maxBytes)
   if (types.includes('*'))
     throw invalidField('filter', 'filter: is not possible with "*"; name the event types, such as "contact.updated"')
   const fields = types.filter(isEventType).map((type) => ({ type, fields: fieldsOf(type) }))
