@@ -85,7 +85,9 @@ const Consent = z
 export const SubscriptionWithConsents = Subscription.extend({
   consents: z
     .array(Consent)
-    .describe('The proof of each consent, newest first. Empty if an older version confirmed the subscription.'),
+    .describe(
+      'The proof of each consent, newest first. Empty if the contact left the list without having been on it, or was only imported as `PENDING`.',
+    ),
 }).meta({
   id: 'SubscriptionWithConsents',
   description: 'A subscription with its proofs of consent. They are kept after the contact unsubscribes.',

@@ -5039,7 +5039,7 @@ export type SubscriptionWithConsents = {
      */
     createdAt: string;
     /**
-     * The proof of each consent, newest first. Empty if an older version confirmed the subscription.
+     * The proof of each consent, newest first. Empty if the contact left the list without having been on it, or was only imported as `PENDING`.
      */
     consents: Array<Consent>;
 };
