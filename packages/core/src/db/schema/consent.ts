@@ -106,7 +106,7 @@ export const suppressions = tenantTable(
 )
 
 /** What a contact and a list agreed. REMOVED: the operator took the contact off, or it never was on the list. */
-export const ownStatuses = ['PENDING', 'CONFIRMED', 'REMOVED'] as const
+const ownStatuses = ['PENDING', 'CONFIRMED', 'REMOVED'] as const
 
 /**
  * A contact and a list. `status` is derived from the own status and the suppressions of the contact's address, by

@@ -43,7 +43,7 @@ export const mailKinds = [
 ] as const
 
 /** What the quotas of emails count: single mails, and emails from templates. */
-export const mailRequestKinds = [...mailKinds, 'EMAIL'] as const
+const mailRequestKinds = [...mailKinds, 'EMAIL'] as const
 
 /** See `mail/bounces/classify-bounce.ts`. */
 export const bounceClasses = ['HARD', 'SOFT', 'MESSAGE', 'POLICY'] as const
@@ -123,7 +123,7 @@ export const mailRequests = tenantTable(
   },
 )
 
-export const visitorMailStatuses = ['WAITING', 'WITHHELD', 'RELEASED', 'GIVEN_UP', 'REPLACED'] as const
+const visitorMailStatuses = ['WAITING', 'WITHHELD', 'RELEASED', 'GIVEN_UP', 'REPLACED'] as const
 
 /**
  * The mails that visitors asked for, in workspaces with a budget for them: see `mail/budget`. The mail is in `mails`,

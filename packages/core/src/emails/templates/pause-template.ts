@@ -30,7 +30,7 @@ const minComplaints = 3
 const minEmailsForHardRate = 200
 
 /** Returns why a template with these rates pauses; undefined if they are low. */
-export function describeRates({ sent, complained, hardBounces }: Rates): string | undefined {
+function describeRates({ sent, complained, hardBounces }: Rates): string | undefined {
   if (complained >= minComplaints && complained > sent * maxComplaintRate)
     return `${complained} of the last ${sent} emails were reported as spam`
   if (sent >= minEmailsForHardRate && hardBounces > sent * maxHardRate)

@@ -204,7 +204,7 @@ export async function lockTemplate(ctx: Ctx, id: TemplateId): Promise<TemplateRo
   return row
 }
 
-export async function saveTemplate(ctx: Ctx, row: TemplateRow): Promise<void> {
+async function saveTemplate(ctx: Ctx, row: TemplateRow): Promise<void> {
   const { workspaceId: _, id, createdAt: __, ...columns } = row
   await ctx.db
     .update(templates)
@@ -228,7 +228,7 @@ export function deleteTemplate(ctx: Ctx, id: TemplateId): Promise<void> {
   })
 }
 
-export function toTemplate(row: TemplateRow, content: TemplateContent): Template {
+function toTemplate(row: TemplateRow, content: TemplateContent): Template {
   return { ...toSummary(row, content), html: content.html, text: content.text }
 }
 

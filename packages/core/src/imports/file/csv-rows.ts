@@ -75,7 +75,7 @@ function parseMarks(window: ByteWindow, delimiter: string): string[] | undefined
 }
 
 /** Parses the complete records at the start of `bytes`, and returns the error of the record after them, if any. */
-export function parseRecords(
+function parseRecords(
   bytes: Buffer,
   { delimiter, maxRows, isEnd }: { delimiter: string; maxRows: number; isEnd: boolean },
 ): { records: ParsedRecord[]; errorCode?: string } {

@@ -51,7 +51,7 @@ function readLeaving(value: unknown): { hasLeft: boolean; at?: Timestamp; warnin
   return { hasLeft: true, ...('at' in read ? read : { warning: `${read.message}; recorded as now` }) }
 }
 
-export const statusProperties: readonly string[] = [...statusColumns, 'confirmedAt', 'unsubscribedAt', 'optInAddress']
+const statusProperties: readonly string[] = [...statusColumns, 'confirmedAt', 'unsubscribedAt', 'optInAddress']
 const saidNames = new Set(statusProperties)
 export const isSaid = (name: string) => saidNames.has(name)
 

@@ -21,7 +21,7 @@ interface CodeRow {
 }
 
 /** Of several rows for a code, the first one counts. */
-export const codeRows: readonly CodeRow[] = [
+const codeRows: readonly CodeRow[] = [
   { class: 'HARD', codes: ['5.1.1', '5.1.2', '5.1.3', '5.1.6'], source: 'RFC 3463, 3.2: bad address, has moved' },
   { class: 'HARD', codes: ['5.1.10'], source: 'RFC 7505: null MX. Exchange: RecipientNotFound' },
   { class: 'HARD', codes: ['5.2.1'], source: 'RFC 3463, 3.3: mailbox disabled' },
