@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import { type Ctx, getActorId } from '../request/context.ts'
+import { clientAddressOf, type Ctx, getActorId } from '../request/context.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type IdOf, type IdPrefix, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -37,7 +37,7 @@ export async function auditEach(
     actorId: getActorId(ctx.actor),
     subjectId: subjectId ?? null,
     details: withoutUndefined(details) as AuditRow['details'],
-    address: ctx.address?.slice(0, 100) ?? null,
+    address: clientAddressOf(ctx),
     requestId: ctx.requestId,
   }))
   await contexts[0]?.db.insert(auditEntries).values(entries)

@@ -4,7 +4,7 @@
  */
 import type { Consent } from '../db/schema/index.ts'
 import type { FormId, ImportId, SuppressionId } from '../kernel/ids.ts'
-import { type Ctx, getActorId } from '../request/context.ts'
+import { clientAddressOf, type Ctx, getActorId } from '../request/context.ts'
 import { type Timestamp, timestampNow } from '../kernel/validation.ts'
 
 /** How a contact consents. `API`, `IMPORT` and `ADDRESS_CHANGED`: a user or API key reports it. */
@@ -47,7 +47,7 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
     method: source.method,
     at: timestampNow(),
     email,
-    address: reportedMethods.includes(source.method) ? null : addressOf(ctx),
+    address: reportedMethods.includes(source.method) ? null : clientAddressOf(ctx),
     formId: source.formId ?? null,
     wording: source.wording ?? [],
     importId: source.importId ?? null,
@@ -102,8 +102,4 @@ export function operatorProof(
 ): Consent {
   const proof = requestedConsent(ctx, email, { method: 'OPERATOR' })
   return { ...proof, at, address: null, doubleOptIn: false, note, suppressionId }
-}
-
-function addressOf({ address }: Ctx): string | null {
-  return address?.slice(0, 100) ?? null
 }

@@ -95,6 +95,9 @@ export interface Ctx extends BaseCtx {
 
 export const pagesUrlOf = ({ pagesUrl, settings }: Ctx): string => pagesUrl ?? settings.publicUrl
 
+/** The IP address of the client, as it is stored; null if there is none. */
+export const clientAddressOf = ({ address }: BaseCtx): string | null => address?.slice(0, 100) ?? null
+
 /** Throws `not_found` if a request to the host of one workspace is about another one. */
 export function requireAtHost({ pagesHost }: BaseCtx, workspaceId: WorkspaceId): void {
   if (pagesHost && pagesHost.workspaceId !== workspaceId) throw notFound('Page')

@@ -4,7 +4,7 @@
  */
 import type { TrackingProof } from '../../db/schema/index.ts'
 import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts'
-import type { Ctx } from '../../request/context.ts'
+import { clientAddressOf, type Ctx } from '../../request/context.ts'
 import { type AddressedContact, readSuppressions } from '../consent-records.ts'
 import { canConfirm } from '../suppression-rows.ts'
 import { actionsOf, confirm, noTrackingState, request, wouldGrant } from './change-tracking.ts'
@@ -68,7 +68,7 @@ export async function grantByLink(
   const { email } = contact
   const used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'> = {
     confirmedAt: timestampNow(),
-    confirmedFrom: ctx.address?.slice(0, 100) ?? null,
+    confirmedFrom: clientAddressOf(ctx),
   }
   const current = (await findTrackingState(ctx, contact.id)) ?? noTrackingState
   const confirmed = confirm(current, { ...link, email }, used)

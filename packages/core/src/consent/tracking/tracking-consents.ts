@@ -5,7 +5,7 @@ import { isAnyOf } from '../../db/statements/is-any-of.ts'
 import { emit } from '../../events/emit.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emailKey } from '../../kernel/values/email-key.ts'
-import { type Ctx, getActorId } from '../../request/context.ts'
+import { clientAddressOf, type Ctx, getActorId } from '../../request/context.ts'
 import type { AddressedContact } from '../consent-records.ts'
 import { deny, endGrants, merge, noTrackingState, type TrackingState } from './change-tracking.ts'
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
@@ -126,7 +126,7 @@ export function createProof(
     method: source.method,
     at: timestampNow(),
     email,
-    address: isByContact ? (ctx.address?.slice(0, 100) ?? null) : null,
+    address: isByContact ? clientAddressOf(ctx) : null,
     formId: source.formId ?? null,
     wording: source.wording ?? [],
     actorId: getActorId(ctx.actor),
