@@ -6,7 +6,7 @@
 import { findCurrentContact } from '../contacts/contact-aliases.ts'
 import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireLinkAtHost } from '../request/context.ts'
 import { isDatabaseUnavailable } from '../db/database-errors.ts'
-import { AppError } from '../kernel/errors.ts'
+import { invalidLink } from '../kernel/errors.ts'
 import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { verifyPayload } from '../kernel/crypto.ts'
 import { isSuspended } from '../request/workspace-state.ts'
@@ -44,7 +44,7 @@ export const openTrackedLink = (base: BaseCtx, token: string) => openToken(base,
 
 function openToken(base: BaseCtx, purpose: 'open' | 'click', token: string): (string | number)[] {
   const payload = verifyPayload(base.settings.keys.links, purpose, token)
-  if (!payload) throw new AppError('invalid_token', 'Invalid or expired link')
+  if (!payload) throw invalidLink()
   requireLinkAtHost(base, idOf('wsp', String(payload[0])))
   return payload
 }

@@ -75,6 +75,8 @@ export const unauthenticated = (hint = 'Authorization: Bearer <API key>') =>
   new AppError('unauthorized', `Missing or invalid credential: send "${hint}"`)
 /** For the tokens of emails. The error does not say whether the token is wrong, used or expired. */
 export const invalidToken = () => new AppError('invalid_token', 'Invalid or expired token')
+/** The same for the links of emails. */
+export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')
 /**
  * An error about the current state of a record. `details` are added to the body, such as the id of the other record.
  */

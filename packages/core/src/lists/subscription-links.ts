@@ -1,5 +1,5 @@
 import { type BaseCtx, type Ctx, pagesUrlOf, requireLinkAtHost } from '../request/context.ts'
-import { AppError } from '../kernel/errors.ts'
+import { invalidLink } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { undoLifetimeMs } from '../consent/link-rules.ts'
@@ -116,8 +116,6 @@ export function openUndo(ctx: BaseCtx, token: string, now = Date.now()): OpenedU
   if (!payload || now - saidAt > undoLifetimeMs) throw invalidLink()
   return { ...subscriptionAt(ctx, payload), saidAt: timestampAt(saidAt), email: String(payload[4]) }
 }
-
-export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')
 
 function urlWithToken(ctx: Ctx, path: string, token: string) {
   return `${pagesUrlOf(ctx)}${path}?token=${token}`
