@@ -77,7 +77,8 @@ export async function writeContacts(
     for (const [index] of resultsOf(kept)) decided.add(index)
     open = open.filter(({ index }) => !decided.has(index))
   }
-  const results = await finishContacts(ctx, stored, options)
+  const results = await changeAddresses(ctx, stored, options)
+  if (options.emitsEvents) await emitOutcomes(ctx, results)
   const outcomes = new Map([...rejected, ...results])
   return inputs.flatMap((_input, index) => outcomes.get(index) ?? [])
 }
@@ -125,13 +126,6 @@ async function decideAll(ctx: Ctx, entries: readonly Entry[], { options, quota }
   return groupByContact(entries, known).map((group) =>
     applyInputs(index, group, { create, onExisting: options.onExisting }),
   )
-}
-
-/** Writes the subscriptions of contacts that got another address, and the events. All contacts are stored. */
-async function finishContacts(ctx: Ctx, stored: readonly Decision[], options: WriteOptions): Promise<Results> {
-  const results = await changeAddresses(ctx, stored, options)
-  if (options.emitsEvents) await emitOutcomes(ctx, results)
-  return results
 }
 
 type Results = Decision['results']
