@@ -60,11 +60,11 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 /** A condition on a subscription: whether its confirmation waits for the budget, or was given up. */
 function isWithheld(isTrue: boolean): SQL {
   const [workspaceId, listId, contactId] = [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId]
-  const isWithheld = sql`(${qualify(subscriptions.status)} = 'PENDING' and exists (
+  const condition = sql`(${qualify(subscriptions.status)} = 'PENDING' and exists (
     select from visitor_mails v
     where v.workspace_id = ${qualify(workspaceId)} and v.list_id = ${qualify(listId)}
       and v.contact_id = ${qualify(contactId)} and v.status in ('WITHHELD', 'GIVEN_UP')))`
-  return isTrue ? isWithheld : sql`not ${isWithheld}`
+  return isTrue ? condition : sql`not ${condition}`
 }
 
 /**
