@@ -3,7 +3,7 @@ import { seedsOf, useSimulation } from './use-place.ts'
 
 const run = useSimulation()
 
-test.each(seedsOf('consent'))('consent: no seed mails against what stands (seed %d)', async (seed) => {
+test.each(seedsOf('consent'))('consent: no seed mails a suppressed address (seed %d)', async (seed) => {
   const { broken } = await run(seed, { scenario: 'consent' })
   expect(broken).toEqual([])
 })

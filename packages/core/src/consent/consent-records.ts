@@ -4,12 +4,12 @@
  *
  * | verb                        | own status                       | rows                                      | opens                    |
  * | --------------------------- | -------------------------------- | ----------------------------------------- | ------------------------ |
- * | a visitor asks              | none, REMOVED: PENDING, and mail | none; ignored if a bounce or block stands | one that was REMOVED     |
- * | a caller says PENDING       | none, REMOVED: PENDING, and mail | none; refused while one stands            | one that was REMOVED     |
- * | a caller says CONFIRMED     | CONFIRMED                        | none; refused while one stands            | one that was REMOVED     |
+ * | a visitor asks              | none, REMOVED: PENDING, and mail | none; ignored if a bounce or block exists | one that was REMOVED     |
+ * | a caller says PENDING       | none, REMOVED: PENDING, and mail | none; refused while one exists            | one that was REMOVED     |
+ * | a caller says CONFIRMED     | CONFIRMED                        | none; refused while one exists            | one that was REMOVED     |
  * | the link in a mail          | CONFIRMED                        | those of persons go; for all: other lists | its subscription         |
  * | the person leaves           | not on the list: REMOVED         | of the list, or for all                   | nothing                  |
- * | their undo, ten minutes     | as it is                         | theirs goes, if no other stands           | what it had ended        |
+ * | their undo, ten minutes     | as it is                         | theirs goes, if no other exists           | what it had ended        |
  * | an operator's opt-out       | not on the list: REMOVED         | of the list, or for all, source API       | nothing                  |
  * | its undo, ten minutes       | as it is                         | it goes, unless the person said the same  | what it had ended        |
  * | an operator takes off       | REMOVED                          | none, but lost ones are written           | nothing                  |
@@ -141,7 +141,7 @@ async function readSubscriptions(ctx: Ctx, ids: readonly ContactId[]): Promise<M
   return new Map(rows.map((row) => [toKey(row), row]))
 }
 
-/** The suppressions of an address; of one list, together with what stands for all. The strictest is not first. */
+/** The suppressions of an address; of one list, together with those for all. In no order; `byStrictness` sorts them. */
 export function listRows(records: ConsentRecords, email: string, listId?: ListId): SuppressionRow[] {
   if (records.rows.size === 0) return []
   const hash = records.hashOf(email)

@@ -103,7 +103,7 @@ function listChanges(
 const isBackFromRemoval = (before: SubscriptionState, { ownStatus }: SubscriptionState) =>
   before.ownStatus === 'REMOVED' && ownStatus !== 'REMOVED'
 
-/** As if it were open: whatever stands ends it. */
+/** As if it were open: any suppression ends it. */
 const toNew = (state: SubscriptionState): SubscriptionState => ({
   ...state,
   status: state.ownStatus === 'REMOVED' ? 'PENDING' : state.ownStatus,

@@ -1,4 +1,4 @@
-/** What the links of emails may do against what stands: confirm a subscription, and undo an unsubscribe. */
+/** What the links of emails may do against suppressions: confirm a subscription, and undo an unsubscribe. */
 import { type ListId, newId } from '../kernel/ids.ts'
 import type { Timestamp } from '../kernel/validation.ts'
 import { type ConsentRecords, listRows, removeSuppressions } from './consent-records.ts'
@@ -10,7 +10,7 @@ export const undoLifetimeMs = 10 * 60 * 1000
 
 type LinkedState = Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'unsubscribedAt'>
 
-/** Whether a link that was asked for at `issuedAt` is older than what stands, or cannot lift it. */
+/** Whether a link, asked for at `issuedAt`, is older than a suppression or a removal, or cannot lift a suppression. */
 export function isRefused(state: LinkedState, rows: readonly SuppressionRow[], issuedAt: Timestamp): boolean {
   const { ownStatus, ownStatusAt, unsubscribedAt } = state
   const isOutdated = rows.some(({ saidAt }) => saidAt >= issuedAt)
@@ -38,13 +38,13 @@ export async function returnToList(
   }
 }
 
-/** The row of an unsubscribe that its link undoes, if nothing else stands. */
+/** The row of an unsubscribe that its link undoes, if it is the only suppression. */
 export function findUndone(
   records: ConsentRecords,
   { email, listId, saidAt }: { email: string; listId: ListId; saidAt: Timestamp },
-): SuppressionRow | 'NOTHING_STANDS' | 'REFUSED' {
+): SuppressionRow | 'NOT_SUPPRESSED' | 'REFUSED' {
   const [row, ...others] = listRows(records, email, listId)
-  if (!row) return 'NOTHING_STANDS'
+  if (!row) return 'NOT_SUPPRESSED'
   const isOwn = row.reason === 'OPTED_OUT' && row.source === 'LINK' && row.listId === listId
   const isUndoable = row.undoableUntil !== null && row.undoableUntil > records.now && row.saidAt === saidAt
   return isOwn && isUndoable && others.length === 0 ? row : 'REFUSED'

@@ -66,8 +66,8 @@ export async function subscribe(
 
 /**
  * Subscribes a contact to a locked list at the request of a visitor, even if the operator removed it: as PENDING, and by
- * a link in an email, because a visitor can enter any address. While a bounce or a block stands, nothing happens: the
- * link could not lift it. Returns whether an email is sent. In a transaction of `inRounds`.
+ * a link in an email, because a visitor can enter any address. If the address bounced or is blocked, nothing happens:
+ * the link could not lift it. Returns whether an email is sent. In a transaction of `inRounds`.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
   const { contact, listId } = request

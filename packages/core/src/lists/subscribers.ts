@@ -69,9 +69,9 @@ function isWithheld(isTrue: boolean): SQL {
 
 /**
  * Subscribes a contact by id or email, even if the operator removed it from the list. CONFIRMED states that the contact
- * has consented; PENDING sends a confirmation email; the default depends on the list. Throws `opted_out` if the contact has opted out or anything stands
- * against its address. A CONFIRMED subscription is unchanged. `isNew` is false if the contact was PENDING or
- * CONFIRMED.
+ * has consented; PENDING sends a confirmation email; the default depends on the list. Throws `opted_out` if the contact
+ * has opted out or its address is suppressed. A CONFIRMED subscription is unchanged. `isNew` is false if the contact
+ * was PENDING or CONFIRMED.
  */
 export function addSubscriber(
   ctx: Ctx,

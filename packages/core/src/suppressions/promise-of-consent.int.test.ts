@@ -150,7 +150,7 @@ const readBroken = async ({ ctx, model }: World) => findBroken(model, await read
 
 const seeds = Array.from({ length: countRuns({ gate: 3, full: 200 }) }, (_, index) => chooseSeed(index + 1) + index)
 
-test.each(seeds)('nothing makes an address mailable against which anything stands, seed %i', async (seed) => {
+test.each(seeds)('nothing makes a suppressed address mailable, seed %i', async (seed) => {
   const world = await createWorld(seed)
   const history: string[] = []
   for (let count = 0; count < 50; count++) {

@@ -18,7 +18,7 @@ export const subscriptionRow = (
   ownStatusAt: timestampAt(0),
 })
 
-/** Confirms those contacts on a list against whose consent nothing stands. */
+/** Confirms contacts on a list, except those whom an error refuses, such as opted-out ones. */
 export async function confirmSubscribers(
   ctx: Ctx,
   { listId, contacts }: { listId: ListId; contacts: readonly { id: ContactId; email?: string }[] },

@@ -158,11 +158,11 @@ function confirmPeople(ctx: Ctx, claimed: ImportOfList, { records, people }: Rec
   const claims = new Map<string, ReportedConsent | undefined>()
   for (const { row, contact } of people) claims.set(contact.id, toReportedConsent(row.status) ?? claims.get(contact.id))
   const confirmed = new Set<string>()
-  const standing = withLostRows(ctx, records)
+  const withLost = withLostRows(ctx, records)
   for (const { contact } of people) {
     const key = { listId, contactId: contact.id }
     const current = records.subscriptions.get(toKey(key))
-    const rows = listRows(standing, contact.email, listId)
+    const rows = listRows(withLost, contact.email, listId)
     if (rows.length > 0 || hasLeft(current, rows)) continue
     confirmed.add(contact.id)
     if (current?.ownStatus === 'CONFIRMED') continue
@@ -187,12 +187,12 @@ const toReportedConsent = (status: RowStatus | undefined) =>
 
 /** Adds PENDING and REMOVED subscriptions for contacts that have none. A PENDING contact gets no email. */
 function addSubscriptions(ctx: Ctx, listId: ListId, { records, people }: Recorded): void {
-  const standing = withLostRows(ctx, records)
+  const withLost = withLostRows(ctx, records)
   for (const person of people.filter(isAddressOf)) {
     const { contact, statuses } = person
     const key = { listId, contactId: contact.id }
     if (records.subscriptions.has(toKey(key))) continue
-    const isSuppressed = listRows(standing, contact.email, listId).length > 0
+    const isSuppressed = listRows(withLost, contact.email, listId).length > 0
     if (statuses.includes('UNSUBSCRIBED') && isSuppressed)
       ensureSubscription(ctx, records, { ...key, source: 'import' })
     else if (isPending(statuses) && !isSuppressed)

@@ -100,7 +100,7 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
       const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
       const undone = findUndone(records, { email: contact.email, listId, saidAt })
       const state = records.subscriptions.get(toKey({ listId, contactId: contact.id }))
-      if (undone === 'NOTHING_STANDS' && state?.status === 'CONFIRMED') return
+      if (undone === 'NOT_SUPPRESSED' && state?.status === 'CONFIRMED') return
       if (typeof undone === 'string' || state?.ownStatus !== 'CONFIRMED' || !isDatedBy(state, undone))
         throw invalidLink()
       removeSuppressions(records, [undone])

@@ -30,8 +30,9 @@ export async function reportMailEvent(ctx: Ctx, report: MailReport): Promise<voi
  * list of the workspace; so does an opt-out, and a SOFT bounce of an address that is undeliverable by now. A complaint and
  * an opt-out are what the person said: they also hold for the present address of the recipient. A report counts in the
  * statistics of its campaign. Reports come more than once, also from a server and a provider about the same email: they
- * count once. A repeated one still suppresses if it is a complaint while none stands, or if the server has refused just now.
- * Reports that name no email count once a day, and SOFT bounces of these only once: they could all be of the same email.
+ * count once. A repeated one still suppresses if it is a complaint and the address is not suppressed by one, or if the
+ * server has refused just now. Reports that name no email count once a day, and SOFT bounces of these only once: they
+ * could all be of the same email.
  */
 export async function reportMailEvents(ctx: Ctx, reports: readonly MailReport[]): Promise<void> {
   await inRounds(ctx, async (ctx) => recordReports(ctx, await findReportedMails(ctx, reports)))

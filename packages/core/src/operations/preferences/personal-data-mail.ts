@@ -25,8 +25,8 @@ const defaultMaxLength = 5_000_000
 
 /**
  * Emails a person what is kept about them, within the limits of confirmation mails. Returns whether an email is sent.
- * None is sent while a bounce or a block stands, as for every email. Throws `invalid_token` if the contact has another
- * address now: the email goes to the address of the link alone.
+ * None is sent to an address that bounced or is blocked, as for every email. Throws `invalid_token` if the contact has
+ * another address now: the email goes to the address of the link alone.
  */
 export async function requestPersonalData(
   base: BaseCtx,

@@ -97,7 +97,7 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
 
 /** The lists of a contact. One that the operator took the contact off is not shown. */
 async function readLists(ctx: Ctx, contact: AddressedContact): Promise<ListPreference[]> {
-  const standing = await readSuppressions(ctx, { email: contact.email, listId: 'any' })
+  const found = await readSuppressions(ctx, { email: contact.email, listId: 'any' })
   const rows = await ctx.db
     .select({ id: lists.id, name: lists.name, description: lists.description, state: subscriptions })
     .from(subscriptions)
@@ -112,7 +112,7 @@ async function readLists(ctx: Ctx, contact: AddressedContact): Promise<ListPrefe
     .orderBy(lists.name, lists.id)
   return rows.flatMap(({ id, name, description, state }) => {
     // What was agreed returns when a bounce or a block is lifted, so the person can leave meanwhile.
-    const status = hasLeft(state, standing.filter(coversList(id))) ? 'LEFT' : state.ownStatus
+    const status = hasLeft(state, found.filter(coversList(id))) ? 'LEFT' : state.ownStatus
     return status === 'REMOVED' ? [] : [{ id, name, description, status }]
   })
 }
