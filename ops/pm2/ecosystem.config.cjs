@@ -31,7 +31,7 @@ const api = (port) => ({
   ...common,
   name: `rapport-api-${port}`,
   script: 'apps/api/src/main.ts',
-  env: { ...environment, PORT: port, SHUTDOWN_DELAY_MS: 5_000 },
+  env: { ...environment, PORT: port, SHUTDOWN_DELAY_MS: environment.SHUTDOWN_DELAY_MS || 5_000 },
   // The shutdown delay, ten seconds for running requests, and a reserve.
   kill_timeout: 60_000,
 })

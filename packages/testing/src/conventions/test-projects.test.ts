@@ -41,6 +41,7 @@ const slowByThemselves: Record<string, string> = {
 
 /** Tests that run one checker to its end, and that of a module itself. */
 const exceptions = [
+  `${testing}conventions/pm2.test.ts`,
   `${testing}conventions/static-checks.test.ts`,
   `${testing}conventions/systemd.test.ts`,
   `${testing}deployment/compose.test.ts`,
