@@ -1,4 +1,4 @@
-/** Compares docs/command-line.md with the definitions of the commands. */
+/** Compares docs/command-line.md, and the line for cron in docs/backup.md, with the definitions of the commands. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
@@ -63,4 +63,11 @@ test('every example is a command line that its command accepts', async () => {
     const parsed = await parseCommandLine(listed, words)
     expect([line, 'options' in parsed]).toEqual([line, true])
   }
+})
+
+test('the line for cron names the folder of the backups', async () => {
+  const text = readFileSync(join(projectDirectory, 'docs/backup.md'), 'utf8')
+  const [, line = ''] = /^```crontab\n.* bin\/rapport (.*)$/m.exec(text) ?? []
+  const parsed = await parseCommandLine(listed, line.split(' '))
+  expect(parsed).toMatchObject({ options: { directory: '/var/backups/rapport', 'keep-days': 30 } })
 })
