@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { root } from '../conventions/repository-texts.ts'
+import { repositoryTexts, root } from '../conventions/repository-texts.ts'
 import { composeText, readComposeServices } from './compose-file.ts'
 
 const required = {
@@ -81,4 +81,12 @@ test('every port is published on the loopback interface only', () => {
   for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/)
   expect(services['postgres']).not.toHaveProperty('ports')
   expect(services['redis']).not.toHaveProperty('ports')
+})
+
+test('the documented doctor of containers runs in a worker, where BOUNCE_PORT is', () => {
+  const documented = repositoryTexts
+    .filter(({ path }) => /^(docs|ops)\//.test(path))
+    .flatMap(({ text }) => text.match(/(?:compose exec |exec deploy\/).{1,60}? rapport (?:doctor|…)/g) ?? [])
+  expect(documented.length).toBeGreaterThan(5)
+  expect(documented.filter((command) => !command.includes('worker'))).toEqual([])
 })
