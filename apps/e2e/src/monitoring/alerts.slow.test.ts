@@ -10,6 +10,7 @@ import { type Alert, opsFolder, readAlerts, readPrometheusConfig, readText, read
 const alerts = readAlerts()
 const names = [...new Set(alerts.map(({ alert }) => alert))]
 const runbooks = readText('docs/alerts.md')
+const setup = readText('docs/operations.md')
 
 test('every alert has a severity, a summary, an action and a link to its section', () => {
   const documented = [...runbooks.matchAll(/^## (Rapport\w+)$/gm)].map(([, name = '']) => name)
@@ -27,6 +28,21 @@ test('every alert has a severity, a summary, an action and a link to its section
 
 test('the address of the runbooks is set once, and ends with their path', () => {
   expect(readPrometheusConfig().global.external_labels['runbooks']).toMatch(/^https:\/\/.+\/docs\/alerts\.md$/)
+  expect(setup).toMatch(/`runbooks`, the address[^.]+\[Alerts\]\(alerts\.md\)/)
+  expect(readText('ops/helm/rapport/README.md')).toContain('`runbooks`')
+})
+
+test('prometheus.yml names a section that exists', () => {
+  const text = readText('ops/prometheus/prometheus.yml')
+  const [, page = '', section = ''] = /(docs\/\w+\.md), section "(\w+)"/.exec(text) ?? []
+  expect(readText(page)).toContain(`\n## ${section}\n`)
+})
+
+test('the setup makes every file with a secret that the configurations name', () => {
+  const texts = ['ops/prometheus/prometheus.yml', 'ops/alertmanager/alertmanager.yml'].map(readText)
+  const named = texts.flatMap((text) => [...text.matchAll(/_file: (\S+)$/gm)].map(([, path = '']) => path))
+  expect(named.length).toBeGreaterThan(3)
+  expect(named.filter((path) => !setup.includes(` > ${path}\n`))).toEqual([])
 })
 
 test('every section says when the alert is over', () => {
