@@ -68,18 +68,30 @@ interface InhibitRule {
   source_matchers: string[]
   target_matchers: string[]
 }
+const { inhibit_rules: inhibitRules } = readYaml('ops/alertmanager/alertmanager.yml') as {
+  inhibit_rules: InhibitRule[]
+}
 
-test('every alert that Alertmanager names exists', () => {
-  const { inhibit_rules: rules } = readYaml('ops/alertmanager/alertmanager.yml') as {
-    inhibit_rules: InhibitRule[]
-  }
-  const matchers = rules.flatMap(({ source_matchers, target_matchers }) => [...source_matchers, ...target_matchers])
-  const named = matchers.flatMap((matcher) => {
+const alertsIn = (matchers: string[]) =>
+  matchers.flatMap((matcher) => {
     const [, single, group] = /^alertname =~? "?(?:Rapport\(([^)]+)\)"|(Rapport\w+))$/.exec(matcher) ?? []
     return single ? single.split('|').map((name) => `Rapport${name}`) : (group ?? [])
   })
+
+test('every alert that Alertmanager names exists', () => {
+  const named = inhibitRules.flatMap(({ source_matchers, target_matchers }) =>
+    alertsIn([...source_matchers, ...target_matchers]),
+  )
   expect(named.length).toBeGreaterThan(20)
   expect(named.filter((name) => !names.includes(name))).toEqual([])
+})
+
+test('a cause that silences RapportWorkWaits silences waiting webhooks and emails', () => {
+  const targets = inhibitRules.map(({ target_matchers }) => alertsIn(target_matchers))
+  const ofWaitingWork = targets.filter((alerts) => alerts.includes('RapportWorkWaits'))
+  expect(ofWaitingWork).toHaveLength(3)
+  for (const alerts of ofWaitingWork)
+    expect(alerts).toEqual(expect.arrayContaining(['RapportWebhooksWait', 'RapportEmailsWait']))
 })
 
 const run = promisify(execFile)
