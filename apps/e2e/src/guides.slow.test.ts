@@ -1,12 +1,15 @@
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { findProgram, unpackDebianPackage } from '@rapport/testing/processes/debian-package.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readExamples, runExamples, stopReceiver } from './printed-examples.ts'
 import { type Stack, startStack } from './stack.ts'
+
+const guides = resolve(import.meta.dirname, '../../../docs/guides')
 
 /** What the examples of each guide print. */
 const expected: Record<string, (string | RegExp)[]> = {
@@ -145,8 +148,13 @@ test.each(slugs)('the examples of the guide "%s" work as printed', (slug) => {
   for (const text of expected[slug] ?? []) expect(printed[slug]).toMatch(text)
 })
 
+test('the first contact is printed with all its fields', () => {
+  const [, block = ''] = /^```json\n([^]*?)^```$/m.exec(readFileSync(join(guides, 'index.md'), 'utf8')) ?? []
+  expect(Contact.strict().safeParse(JSON.parse(block)).error).toBeUndefined()
+})
+
 test('every guide is tested', () => {
-  const files = readdirSync(resolve(import.meta.dirname, '../../../docs/guides'))
+  const files = readdirSync(guides)
   expect(files.map((file) => basename(file, '.md')).toSorted()).toEqual(slugs.toSorted())
 })
 
