@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { rootMessageOf } from '../kernel/errors.ts'
 import { openDatabase } from './client.ts'
 import { describeDatabaseProblem } from './database-errors.ts'
-import { readReadiness } from './readiness.ts'
+import { Readiness, readReadiness } from './readiness.ts'
 import { assertSupportedServer } from './server-version.ts'
 
 const database = useTestDatabase()
@@ -35,4 +36,11 @@ test.each([
   [new Error('getaddrinfo db.internal'), /see the log/],
 ])('%s is described without names', (error, expected) => {
   expect(describeDatabaseProblem(error)).toMatch(expected)
+})
+
+test('docs/operations.md shows a response with all its fields', () => {
+  const page = readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
+  const [, block = ''] = /^```json\n(\{\n {2}"status": "degraded"[^]*?)^```$/m.exec(page) ?? []
+  const example: unknown = JSON.parse(block)
+  expect(Readiness.strict().parse(example)).toEqual(example)
 })
