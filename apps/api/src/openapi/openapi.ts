@@ -10,7 +10,7 @@ import { toOpenApi30 } from './to-openapi-30.ts'
 
 /** In reading order. */
 const tags = {
-  Authentication: 'Sign-up, log-in, passwords and sessions.',
+  Authentication: 'Sign-up, login, passwords and sessions.',
   'API keys': 'Credentials for programs. A key has a role and belongs to one workspace.',
   Team: 'The workspace, its members and their invites.',
   Contacts: 'The people in the workspace, their tags and custom fields.',

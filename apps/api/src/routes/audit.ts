@@ -14,8 +14,8 @@ export const auditRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'auditLog.list',
         summary: 'List audit log entries',
         description: [
-          'Returns log-ins, changes to the team, API keys and webhooks, campaign sends, exports and deletions, newest first. Entries cannot be changed or deleted.',
-          'A log-in is `session.created`, and its end `session.deleted`. A wrong password is `login.failed`, or `login.locked_out` if further attempts must wait because of it; attempts during the wait are not recorded. These and `password_reset.requested` and `password_reset.completed` are recorded in each workspace of the user; `subjectId` is the user.',
+          'Returns logins, changes to the team, API keys and webhooks, campaign sends, exports and deletions, newest first. Entries cannot be changed or deleted.',
+          'A login is `session.created`, and its end `session.deleted`. A wrong password is `login.failed`, or `login.locked_out` if further attempts must wait because of it; attempts during the wait are not recorded. These and `password_reset.requested` and `password_reset.completed` are recorded in each workspace of the user; `subjectId` is the user.',
         ].join('\n\n'),
         querystring: AuditQuery,
         response: { 200: PageOf(AuditEntry) },

@@ -1,4 +1,4 @@
-/** The entries of the audit log about log-ins and accounts. */
+/** The entries of the audit log about logins and accounts. */
 import type { AuditEntry } from '@rapport/core/audit/audit.schema.ts'
 import type { OpenSession, Session } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -19,7 +19,7 @@ async function readLog(key = workspace.key) {
 }
 const actionsOf = (entries: AuditEntry[]) => entries.map(({ action }) => action)
 
-test('records log-ins and the end of sessions, with the user and the address', async () => {
+test('records logins and the end of sessions, with the user and the address', async () => {
   const { email } = workspace
   const sessions = [await logIn({ email, password }), await logIn({ email, password })].map(({ body }) => body)
   await api.call('POST', '/auth/logout', { key: String(sessions[0]?.token) })
@@ -94,7 +94,7 @@ test('records the request and the use of a password reset', async () => {
   })
 })
 
-test('a log-in and its entry are one transaction', async () => {
+test('a login and its entry are one transaction', async () => {
   await api.query('alter table audit_entries rename to audit_elsewhere')
   const response = await logIn({ email: workspace.email, password })
   await api.query('alter table audit_elsewhere rename to audit_entries')

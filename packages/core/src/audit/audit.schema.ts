@@ -8,7 +8,7 @@ import { PageQuery, Sort } from '../request/paging.ts'
 type Deletion = Extract<EventType, `${string}.deleted`>
 const deletions = eventTypes.filter((type): type is Deletion => type.endsWith('.deleted'))
 
-/** Log-ins, and actions that grant or revoke access, reach many recipients or cannot be undone. */
+/** Logins, and actions that grant or revoke access, reach many recipients or cannot be undone. */
 const auditActions = [
   'invite.created',
   'invite.resent',
@@ -90,7 +90,7 @@ export const AuditEntry = z
   })
   .meta({
     id: 'AuditEntry',
-    description: 'A log-in, or an action that grants or revokes access, reaches many recipients or cannot be undone.',
+    description: 'A login, or an action that grants or revokes access, reaches many recipients or cannot be undone.',
     examples: [
       {
         id: 'aud_01kag7m3v9e8fs2t4w6x8y0z1b',

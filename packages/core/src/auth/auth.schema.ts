@@ -94,7 +94,7 @@ export type VerifyEmailInput = z.output<typeof VerifyEmailInput>
 export const Session = z
   .object({
     token: z.string().meta({ description: 'Bearer token of this session (`rps_…`). Only this response contains it.' }),
-    expiresAt: Timestamp.describe('When the session ends: 30 days after the log-in.'),
+    expiresAt: Timestamp.describe('When the session ends: 30 days after the login.'),
     user: User.describe('The user of the session.'),
     workspace: Workspace.describe('The workspace of the session.'),
   })

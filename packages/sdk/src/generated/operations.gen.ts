@@ -504,9 +504,9 @@ export class AuditLog extends Resource {
   /**
    * List audit log entries.
    *
-   * Returns log-ins, changes to the team, API keys and webhooks, campaign sends, exports and deletions, newest first. Entries cannot be changed or deleted.
+   * Returns logins, changes to the team, API keys and webhooks, campaign sends, exports and deletions, newest first. Entries cannot be changed or deleted.
    *
-   * A log-in is `session.created`, and its end `session.deleted`. A wrong password is `login.failed`, or `login.locked_out` if further attempts must wait because of it; attempts during the wait are not recorded. These and `password_reset.requested` and `password_reset.completed` are recorded in each workspace of the user; `subjectId` is the user.
+   * A login is `session.created`, and its end `session.deleted`. A wrong password is `login.failed`, or `login.locked_out` if further attempts must wait because of it; attempts during the wait are not recorded. These and `password_reset.requested` and `password_reset.completed` are recorded in each workspace of the user; `subjectId` is the user.
    *
    * Requires the role ADMIN.
    */

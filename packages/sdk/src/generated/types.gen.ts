@@ -121,7 +121,7 @@ export type ApiKeyPage = {
 };
 
 /**
- * A log-in, or an action that grants or revokes access, reaches many recipients or cannot be undone.
+ * A login, or an action that grants or revokes access, reaches many recipients or cannot be undone.
  */
 export type AuditEntry = {
     /**
@@ -4818,7 +4818,7 @@ export type Session = {
      */
     token: string;
     /**
-     * When the session ends: 30 days after the log-in.
+     * When the session ends: 30 days after the login.
      */
     expiresAt: string;
     /**
