@@ -39,7 +39,7 @@ function checkServer(info: string) {
   const findings = [
     ...(isOld ? [fail(`version ${version}`, `The queues need Redis ${oldestVersion.join('.')} or newer.`)] : []),
     ...(getRedisInfoField(info, 'role') === 'slave'
-      ? [fail('the server is a replica', 'Set REDIS_URL to the primary.')]
+      ? [fail('the server is a replica', 'Set REDIS_URL to the master.')]
       : []),
     ...failedWrites.map((name) =>
       fail(`${name} is err`, 'Redis cannot write to disk. Check its log and the disk space.'),
