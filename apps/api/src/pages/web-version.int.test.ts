@@ -1,7 +1,7 @@
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { webVersionUrl } from '@rapport/core/campaigns/web-version.ts'
-import { newId } from '@rapport/core/kernel/ids.ts'
+import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { createTestCampaign, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
@@ -59,4 +59,14 @@ test('a token that is forged, or of another campaign, is a 400; without a page, 
   const page = await get(hidden.path)
   expect([page.status, page.text.includes('<html')]).toEqual([404, true])
   expect((await get(one.path.replace(one.id, newId('cmp')))).status).toBe(400)
+})
+
+test('a page is rendered once in ten seconds, and that there is none is kept too', async () => {
+  const shown = await createSent({ html: '<p>Shown</p>' })
+  const hidden = await createSent({ html: '<p>Hidden</p>', webVersion: false })
+  expect([(await get(shown.path)).status, (await get(hidden.path)).status]).toEqual([200, 404])
+  await api.query('update campaigns set web_version = not web_version where id = any($1)', [
+    [shown.id, hidden.id].map(uuidOf),
+  ])
+  expect([(await get(shown.path)).status, (await get(hidden.path)).status]).toEqual([200, 404])
 })

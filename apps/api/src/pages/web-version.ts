@@ -1,5 +1,5 @@
 import { openWebVersion, renderWebVersion, type WebVersion } from '@rapport/core/campaigns/web-version.ts'
-import { invalidToken } from '@rapport/core/kernel/errors.ts'
+import { AppError, invalidToken } from '@rapport/core/kernel/errors.ts'
 import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
@@ -34,19 +34,29 @@ const fragmentPage = engine.parse(`<!doctype html>
 </html>
 `)
 
-/** A newsletter may be opened by many people at once, and rendering it takes processor time. */
+/**
+ * A newsletter may be opened by many people at once, and rendering it takes processor time. The link names no person, so
+ * that no limit refuses it: this bounds the work.
+ */
 const ttlMs = 10_000
+
+/** Keeps that there is no page, too. */
+function keepMissing(error: unknown): AppError {
+  if (error instanceof AppError && error.code === 'not_found') return error
+  throw error
+}
 
 /** The email of a campaign as a page, for 90 days. */
 export const webVersionPages: FastifyPluginAsyncZod = async (app) => {
   showBrokenLinks(app, (texts) => texts.brokenTrackedLink)
-  const pages = new LRUCache<CampaignId, WebVersion, { base: BaseCtx; token: string }>({
+  const pages = new LRUCache<CampaignId, WebVersion | AppError, { base: BaseCtx; token: string }>({
     max: 100,
     maxSize: 32 * 1_048_576,
-    sizeCalculation: ({ html = '', text }) => html.length + text.length + 1,
+    sizeCalculation: (page) => (page instanceof AppError ? 1 : (page.html?.length ?? 0) + page.text.length + 1),
     ttl: ttlMs,
     ignoreFetchAbort: true,
-    fetchMethod: (_id, _stale, { context: { base, token } }) => renderWebVersion(base, openWebVersion(base, token)),
+    fetchMethod: (_id, _stale, { context: { base, token } }) =>
+      renderWebVersion(base, openWebVersion(base, token)).catch(keepMissing),
   })
 
   app.get(
@@ -69,6 +79,7 @@ export const webVersionPages: FastifyPluginAsyncZod = async (app) => {
       const { campaignId } = openWebVersion(base, query.token)
       if (campaignId !== params.id) throw invalidToken()
       const page = await pages.forceFetch(campaignId, { context: { base, token: query.token } })
+      if (page instanceof AppError) throw page
       return reply
         .type('text/html; charset=utf-8')
         .header('content-security-policy', policy)

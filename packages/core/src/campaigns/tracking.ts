@@ -7,7 +7,7 @@ import { findCurrentContact } from '../contacts/contact-aliases.ts'
 import { type BaseCtx, type Ctx, pagesUrlOf, publicContext, requireLinkAtHost } from '../request/context.ts'
 import { isDatabaseUnavailable } from '../db/database-errors.ts'
 import { invalidLink } from '../kernel/errors.ts'
-import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { verifyPayload } from '../kernel/crypto.ts'
 import { isSuspended } from '../request/workspace-state.ts'
 import { readTrackingChoices } from '../consent/tracking/tracking-consents.ts'
@@ -36,23 +36,35 @@ export function createTracking(
   }
 }
 
+/** What a token says. Without a `contactId`, it is the same in the mails of all recipients. */
+interface TrackedMail {
+  workspaceId: WorkspaceId
+  campaignId: CampaignId
+  contactId: ContactId | undefined
+  /** The target of a link. */
+  url: string
+}
+
 /** Opens the token of a pixel. Throws `invalid_token` if it is forged or damaged. */
 export const openPixel = (base: BaseCtx, token: string) => openToken(base, 'open', token)
 
 /** The same for the token of a link. */
 export const openTrackedLink = (base: BaseCtx, token: string) => openToken(base, 'click', token)
 
-function openToken(base: BaseCtx, purpose: 'open' | 'click', token: string): (string | number)[] {
+function openToken(base: BaseCtx, purpose: 'open' | 'click', token: string): TrackedMail {
   const payload = verifyPayload(base.settings.keys.links, purpose, token)
   if (!payload) throw invalidLink()
-  requireLinkAtHost(base, idOf('wsp', String(payload[0])))
-  return payload
+  const [workspace = '', campaign = '', contact = '', url = ''] = payload.map(String)
+  const workspaceId = idOf('wsp', workspace)
+  requireLinkAtHost(base, workspaceId)
+  const contactId = contact === '' ? undefined : idOf('con', contact)
+  return { workspaceId, campaignId: idOf('cmp', campaign), contactId, url }
 }
 
 /** Records an open. Throws `invalid_token` if the token of the pixel is forged or damaged. */
 export async function recordOpen(base: BaseCtx, token: string, { shouldRecord }: { shouldRecord: boolean }) {
-  const payload = openPixel(base, token)
-  if (shouldRecord) await tryToRecord(base, payload, 'opens')
+  const mail = openPixel(base, token)
+  if (shouldRecord) await tryToRecord(base, mail, 'opens')
 }
 
 /** Records a click and returns the target URL of the link. Throws `invalid_token` if the token is forged or damaged. */
@@ -61,9 +73,9 @@ export async function resolveTrackedLink(
   token: string,
   { shouldRecord }: { shouldRecord: boolean },
 ): Promise<string> {
-  const payload = openTrackedLink(base, token)
-  if (shouldRecord) await tryToRecord(base, payload, 'clicks')
-  return new URL(String(payload[3])).href
+  const mail = openTrackedLink(base, token)
+  if (shouldRecord) await tryToRecord(base, mail, 'clicks')
+  return new URL(mail.url).href
 }
 
 const engagementOf = { opens: 'opened', clicks: 'clicked' } as const
@@ -74,21 +86,19 @@ const engagementOf = { opens: 'opened', clicks: 'clicked' } as const
  */
 async function tryToRecord(
   base: BaseCtx,
-  [workspace, campaign, contact, url]: (string | number)[],
+  { workspaceId, campaignId, contactId, url }: TrackedMail,
   action: TrackedAction,
 ) {
-  const ctx = publicContext(base, idOf('wsp', String(workspace)))
-  const campaignId = idOf('cmp', String(campaign))
+  const ctx = publicContext(base, workspaceId)
   const countLink = async (isAnonymous: boolean) => {
-    if (action === 'clicks') await countLinkClick(ctx, { campaignId, url: String(url), isAnonymous })
+    if (action === 'clicks') await countLinkClick(ctx, { campaignId, url, isAnonymous })
   }
   const record = async () => {
     if (await isSuspended(ctx)) return
-    if (contact === '') {
+    if (!contactId) {
       await countAnonymously(ctx, campaignId, action)
       return countLink(true)
     }
-    const contactId = idOf('con', String(contact))
     if (await isSilent(ctx, contactId, action)) return
     await recordEngagement(ctx, { campaignId, contactId }, engagementOf[action])
     await countLink(false)

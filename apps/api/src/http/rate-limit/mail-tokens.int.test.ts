@@ -1,12 +1,18 @@
-/** Requests with a valid token of an email count for the address together with the token. */
+/**
+ * Requests with a valid token of an email count for the address together with the token. A token that all recipients
+ * share is not refused.
+ */
+import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
+import { webVersionUrl } from '@rapport/core/campaigns/web-version.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { confirmationUrl, undoToken, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import { trackingConfirmationUrl } from '@rapport/core/consent/tracking/tracking-links.ts'
-import { addSubscribers, createTestList } from '@rapport/testing/fixtures/factories.ts'
+import { addSubscribers, createTestCampaign, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { countRuns } from '@rapport/testing/runs.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -45,6 +51,35 @@ test('105 bad tokens from one address share its limit', async () => {
   const from = freshAddress()
   const bad = Array.from({ length: 105 }, (_, index) => oneClick(`/public/unsubscribe?token=bad${index}.x`, from))
   expect(countStatuses(await Promise.all(bad))).toEqual({ 400: 100, 429: 5 })
+})
+
+test('130 people read an anonymous email from one address, and 100 of them count', async () => {
+  const { id: listId } = await createTestList(ctx)
+  const [contactId = newId('con')] = await addSubscribers(ctx, listId, { count: 1, name: 'reader' })
+  const url = 'https://example.com/offer'
+  const html = `<a href="${url}">Offer</a>`
+  const { id } = await createTestCampaign(ctx, { listId, html, trackOpens: true, trackClicks: true })
+  await sendCampaign(ctx, id)
+  const recipient = { campaignId: id, contactId }
+  const tracking = createTracking(ctx, { recipient, opens: 'ANONYMOUS', clicks: 'ANONYMOUS' })
+  const [click = '', open = ''] = trackHtml(html, tracking, new Set([url])).match(/https:\/\/crm[^"]+/g) ?? []
+  const from = freshAddress()
+  const get = async (method: string, target: string, times: number) =>
+    countStatuses(await Promise.all(Array.from({ length: times }, () => api.call(method, pathOf(target), { from }))))
+  // HEAD opens nothing, so that it takes nothing of the 100.
+  expect(await get('HEAD', click, 130)).toEqual({ 302: 130 })
+  expect(await get('GET', click, 130)).toEqual({ 302: 130 })
+  expect(await get('GET', open, 130)).toEqual({ 200: 130 })
+  expect(await get('GET', webVersionUrl(ctx, id), 130)).toEqual({ 200: 130 })
+  const counted = await readStats(ctx, id)
+  expect(counted).toMatchObject({ opened: 0, clicked: 0, anonymousOpens: 100, anonymousClicks: 100 })
+  expect((await api.call('GET', pathOf(click), { from: freshAddress() })).status).toBe(302)
+  expect(await readStats(ctx, id)).toMatchObject({ anonymousClicks: 101 })
+  const bad = (path: string) => api.call('GET', `${path.split('?')[0]}?token=x`, { from })
+  for (const path of [click, open, webVersionUrl(ctx, id)].map(pathOf)) {
+    const responses = await Promise.all(Array.from({ length: 101 }, () => bad(path)))
+    expect(countStatuses(responses)).toEqual({ 400: 100, 429: 1 })
+  }
 })
 
 const link = () => ({ listId: newId('lst'), contactId: newId('con'), email: 'ada@example.com' })

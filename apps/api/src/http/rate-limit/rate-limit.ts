@@ -3,6 +3,7 @@ import { createNetworkCheck, normalizeClientIp } from '@rapport/core/kernel/clie
 import { hashToken } from '@rapport/core/kernel/crypto.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { findToken } from '@rapport/core/kernel/validation.ts'
+import type { ContactId, WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -11,8 +12,18 @@ import { createRateLimitStore } from './rate-limit-store.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Opens the token of an email in the query, and throws an `AppError` if it is not valid. */
-    openMailToken?: (base: BaseCtx, token: string) => unknown
+    /**
+     * Opens the token of an email in the query, and throws an `AppError` if it is not valid. Without a `contactId`, the
+     * token is shared: it is the same for all recipients of the email.
+     */
+    openMailToken?: (base: BaseCtx, token: string) => { workspaceId: WorkspaceId; contactId?: ContactId | undefined }
+  }
+  interface FastifyInstance {
+    /**
+     * Counts a request whose token is shared, which no limit refuses. Resolves to whether the client is over the default
+     * limit with this token. Always false for other requests.
+     */
+    isOverSharedLimit(request: FastifyRequest): Promise<boolean>
   }
 }
 
@@ -34,7 +45,8 @@ interface Options {
  */
 export const rateLimits = fp(
   async (app: FastifyInstance, { redis, exempt = [], probeMs }: Options) => {
-    const isExempt = createNetworkCheck(exempt)
+    const isExemptAddress = createNetworkCheck(exempt)
+    const isExempt = ({ baseCtx }: FastifyRequest) => isExemptAddress(baseCtx.address ?? '')
     // Routes without rate-limit options would share one count. This hook runs before the plugin's own.
     app.addHook('onRoute', (route) => {
       route.config = { ...route.config, rateLimit: route.config?.rateLimit ?? {} }
@@ -44,8 +56,13 @@ export const rateLimits = fp(
       timeWindow: windowMs,
       store: createRateLimitStore({ redis, probeMs }),
       keyGenerator: limitKeyOf,
-      ...(exempt.length > 0 && { allowList: ({ baseCtx }: FastifyRequest) => isExempt(baseCtx.address ?? '') }),
+      allowList: (request: FastifyRequest) => isExempt(request) || hasSharedToken(request),
       errorResponseBuilder: () => app.httpErrors.tooManyRequests(),
+    })
+    const countShared = app.createRateLimit({ allowList: (request) => isExempt(request) || !hasSharedToken(request) })
+    app.decorate('isOverSharedLimit', async (request: FastifyRequest) => {
+      const count = await countShared(request)
+      return !count.isAllowed && count.isExceeded
     })
   },
   { name: 'rate-limits', dependencies: ['@fastify/sensible', 'error-handler', 'request-context'] },
@@ -57,23 +74,30 @@ export const rateLimits = fp(
  */
 function limitKeyOf(request: FastifyRequest): string {
   const address = clientKeyOf(request)
-  const token = findMailToken(request)
-  return token === undefined ? address : `${address} ${hashToken(token)}`
+  const found = findMailToken(request)
+  return found ? `${address} ${hashToken(found.token)}` : address
+}
+
+/** Such a request would be refused because of other people: an office or a mobile network has one address. */
+const hasSharedToken = (request: FastifyRequest) => findMailToken(request)?.isShared ?? false
+
+interface MailToken {
+  token: string
+  isShared: boolean
 }
 
 /** A token is valid in one spelling only, so that its spellings have one count. */
-function findMailToken({ routeOptions, query, baseCtx }: FastifyRequest): string | undefined {
+function findMailToken({ routeOptions, query, baseCtx }: FastifyRequest): MailToken | undefined {
   const { openMailToken } = routeOptions.config
   const text = (query as { token?: unknown }).token
   if (!openMailToken || typeof text !== 'string') return undefined
   const token = findToken(text)
   try {
-    openMailToken(baseCtx, token)
+    return { token, isShared: openMailToken(baseCtx, token).contactId === undefined }
   } catch (error) {
     if (error instanceof AppError) return undefined
     throw error
   }
-  return token
 }
 
 /** An invalid address from a trusted proxy counts as the proxy: arbitrary text must not get a count of its own. */
