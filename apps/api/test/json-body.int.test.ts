@@ -213,7 +213,13 @@ test('a route without a body accepts a JSON content type without a body', async 
   expectError(sent, 400, 'List has no subscribed recipients')
 })
 
-const limits = { '/contacts': 1_048_576, '/campaigns': 4 * 1_048_576, '/auth/login': 1_048_576 }
+const limits = {
+  '/contacts': 1_048_576,
+  '/auth/login': 1_048_576,
+  '/campaigns': 4 * 1_048_576,
+  '/templates': 4 * 1_048_576,
+  '/emails/batch': 4 * 1_048_576,
+}
 test.each(Object.entries(limits))('POST %s accepts %i bytes; one more returns 413', async (path, limit) => {
   const ofSize = (size: number) => `{"email":"${'a'.repeat(size - 12)}"}`
   expectError(await api.call('POST', path, { key: workspace.key, raw: ofSize(limit) }), 400)

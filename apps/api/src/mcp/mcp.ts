@@ -2,7 +2,7 @@ import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Empty } from '../routes/shapes.ts'
-import { templateBodyLimit } from '../routes/campaigns.ts'
+import { largeBodyLimit } from '../routes/shapes.ts'
 import { McpError, McpRequest, McpResponse } from './mcp-message.schema.ts'
 
 const errorResponse = (description: string) => ({
@@ -42,7 +42,7 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
         // send the same headers with every message. Which tool is called, and so whether it reads all contacts, is not
         // known before the body is read.
         config: { role: 'VIEWER', errorStatuses: [403], worksWhenSuspended: true, isExpensive: true },
-        bodyLimit: templateBodyLimit,
+        bodyLimit: largeBodyLimit,
         preValidation: refuseNullId,
         schema: {
           tags: ['Agents'],

@@ -20,11 +20,9 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { entityTagOf } from '../http/conditional-requests/entity-tags.ts'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams } from './shapes.ts'
+import { Empty, IdParams, largeBodyLimit } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 const params = IdParams('cmp')
-/** A template may have 1 MiB; JSON escapes can make it longer. */
-export const templateBodyLimit = 4 * 1_048_576
 const currentCampaign = recordById(Campaign, { lock: lockCampaign, read: readCampaign })
 
 const createDescription =
@@ -37,7 +35,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/campaigns',
     {
-      bodyLimit: templateBodyLimit,
+      bodyLimit: largeBodyLimit,
       schema: {
         ...common,
         operationId: 'campaigns.create',
@@ -89,7 +87,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
     '/campaigns/:id',
     {
       config: { errorStatuses: [409] },
-      bodyLimit: templateBodyLimit,
+      bodyLimit: largeBodyLimit,
       schema: {
         ...common,
         operationId: 'campaigns.update',

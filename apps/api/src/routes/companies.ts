@@ -46,7 +46,7 @@ const batchDescription =
   'Each company succeeds or fails by itself, and the results are in the order of the companies. Companies with the ' +
   'same domain or external id take effect one after the other. Emits `company.created` or `company.updated` for ' +
   'each company that changed; a no-op update is `UNCHANGED` and emits no event. The companies that succeed are ' +
-  'written in one transaction.'
+  'written in one transaction. A body has at most 1 MiB and 10,000 values.'
 
 export const companyRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

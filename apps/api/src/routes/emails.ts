@@ -11,7 +11,7 @@ import {
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { IdParams } from './shapes.ts'
+import { IdParams, largeBodyLimit } from './shapes.ts'
 
 const common = { tags: ['Emails'], security: [{ bearer: [] }] }
 
@@ -43,12 +43,13 @@ export const emailRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/emails/batch',
     {
+      bodyLimit: largeBodyLimit,
       schema: {
         ...common,
         operationId: 'emails.batch',
         summary: 'Send up to 100 emails to one person each',
         description:
-          'Each email is accepted or fails by itself, and the results are in the order of the emails. Those that are accepted are accepted in one transaction.',
+          'Each email is accepted or fails by itself, and the results are in the order of the emails. Those that are accepted are accepted in one transaction. A body has at most 4 MiB and 10,000 values.',
         body: EmailBatch,
         response: { 200: EmailBatchResults },
       },

@@ -1,6 +1,9 @@
-/** Schemas that several routes share. */
+/** Schemas and limits that several routes share. */
 import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import { z } from 'zod'
+
+/** For templates, which have up to 1 MiB, and for batches of emails. JSON escapes can make both longer. */
+export const largeBodyLimit = 4 * 1_048_576
 
 /** `{id}` in a path. A malformed id returns 404, like an unknown one. */
 export function IdParams<Prefix extends IdPrefix>(prefix: Prefix) {

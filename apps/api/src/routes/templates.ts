@@ -21,7 +21,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams } from './shapes.ts'
+import { Empty, IdParams, largeBodyLimit } from './shapes.ts'
 
 const common = { tags: ['Emails'], security: [{ bearer: [] }] }
 const params = IdParams('tpl')
@@ -36,6 +36,7 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
     '/templates',
     {
       config,
+      bodyLimit: largeBodyLimit,
       schema: {
         ...common,
         operationId: 'templates.create',
@@ -88,6 +89,7 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
     '/templates/:id',
     {
       config: { ...config, errorStatuses: [409] },
+      bodyLimit: largeBodyLimit,
       schema: {
         ...common,
         operationId: 'templates.update',

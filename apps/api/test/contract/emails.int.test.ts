@@ -44,6 +44,17 @@ test('POST and GET /templates, GET, PATCH and DELETE /templates/{id}: versions',
   expect(log).toMatchObject({ data: [{ subjectId: id, details: { ground: 'SECURITY' } }] })
 })
 
+test('a template of the maximum length is accepted, also with JSON escapes', async () => {
+  const escaped = '\\u044f'.repeat(262_144)
+  const longest = { ...content, html: 'HTML', text: 'TEXT' }
+  const raw = JSON.stringify(longest).replace('HTML', escaped).replace('TEXT', escaped)
+  const created = await api.call('POST', '/templates', { key: workspace.token, raw })
+  expect([created.status, created.body['html']]).toEqual([201, 'я'.repeat(262_144)])
+  const path = `/templates/${String(created.body['id'])}`
+  const changed = await api.call('PATCH', path, { key: workspace.token, raw })
+  expect([changed.status, changed.body['version']]).toEqual([200, 1])
+})
+
 test('a template that names what is not declared is a 400 with line and column', async () => {
   const response = await call('POST', '/templates', { ...content, html: '{{ data.resetURL }}{{ campaign.name }}' })
   expectError(response, 400)
@@ -167,6 +178,19 @@ test('POST /emails/batch: each entry is accepted or fails by itself', async () =
   ])
   expect((await call('GET', '/emails')).body['data']).toHaveLength(1)
   expect((await call('GET', `/contacts?email=${encodeURIComponent(blocked)}`)).body['data']).toEqual([])
+})
+
+test('a batch of 100 emails with 12 KiB of values each is accepted', async () => {
+  const variables = [{ name: 'order', type: 'TEXT', example: '1 shirt' }]
+  const templateId = await createTemplate({ html: '{{ data.order }}', variables })
+  const emails = Array.from({ length: 100 }, () => ({
+    templateId,
+    to: { email: freshEmail() },
+    data: { order: 'x'.repeat(12_288) },
+  }))
+  const { status, body } = await call('POST', '/emails/batch', { emails })
+  const statuses = (body['results'] as Json[]).map((result) => result['status'])
+  expect([status, new Set(statuses)]).toEqual([200, new Set(['ACCEPTED'])])
 })
 
 test.each([

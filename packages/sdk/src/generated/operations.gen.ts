@@ -762,7 +762,7 @@ export class Companies extends Resource {
   /**
    * Create or update up to 100 companies.
    *
-   * Each company succeeds or fails by itself, and the results are in the order of the companies. Companies with the same domain or external id take effect one after the other. Emits `company.created` or `company.updated` for each company that changed; a no-op update is `UNCHANGED` and emits no event. The companies that succeed are written in one transaction.
+   * Each company succeeds or fails by itself, and the results are in the order of the companies. Companies with the same domain or external id take effect one after the other. Emits `company.created` or `company.updated` for each company that changed; a no-op update is `UNCHANGED` and emits no event. The companies that succeed are written in one transaction. A body has at most 1 MiB and 10,000 values.
    *
    * Requires the role MEMBER.
    */
@@ -1561,7 +1561,7 @@ export class Emails extends Resource {
   /**
    * Send up to 100 emails to one person each.
    *
-   * Each email is accepted or fails by itself, and the results are in the order of the emails. Those that are accepted are accepted in one transaction.
+   * Each email is accepted or fails by itself, and the results are in the order of the emails. Those that are accepted are accepted in one transaction. A body has at most 4 MiB and 10,000 values.
    *
    * Requires the role MEMBER.
    */
