@@ -193,6 +193,15 @@ test('a batch of 100 emails with 12 KiB of values each is accepted', async () =>
   expect([status, new Set(statuses)]).toEqual([200, new Set(['ACCEPTED'])])
 })
 
+test('POST /emails, POST /emails/batch: an empty tag is none, and a double one is one', async () => {
+  const email = { templateId: await createTemplate(), to: { email: freshEmail() }, data, tags: ['', 'a', 'a'] }
+  expect(await call('POST', '/emails', email)).toMatchObject({ status: 202, body: { tags: ['a'] } })
+  const batch = await call('POST', '/emails/batch', { emails: [email, { ...email, tags: [''] }] })
+  expect(batch.body['results']).toMatchObject([{ email: { tags: ['a'] } }, { email: { tags: [] } }])
+  const tooMany = await call('POST', '/emails', { ...email, tags: ['a', 'b', 'c', 'd', 'e', 'f'] })
+  expect(expectError(tooMany, 400).issues).toEqual([{ path: 'tags', message: 'must have at most 5 tags' }])
+})
+
 test.each([
   ['MANUAL', { status: 409, body: { code: 'opted_out', reason: 'MANUAL' } }],
   ['BOUNCED', { status: 409, body: { code: 'opted_out', reason: 'BOUNCED' } }],

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ExternalId } from '../kernel/values/external-id.ts'
+import { TagsUpTo } from '../kernel/values/tags.ts'
 import { NewContact } from '../contacts/contacts.schema.ts'
 import { emailStatuses } from '../db/schema/index.ts'
 import { defineEvent } from '../events/event-definition.ts'
@@ -85,7 +86,7 @@ export const EmailInput = z
     templateId: Id('tpl').describe('The template.'),
     to: To,
     data: EmailDataInput.default({}),
-    tags: z.array(SingleLine(100, 1)).max(5).default([]).describe('Your own labels, at most 5.'),
+    tags: TagsUpTo(5).default([]).describe('Your own labels, at most 5. Duplicates are removed.'),
   })
   .meta({
     id: 'EmailCreate',

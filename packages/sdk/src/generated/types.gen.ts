@@ -2362,7 +2362,7 @@ export type EmailCreate = {
         [key: string]: unknown;
     };
     /**
-     * Your own labels, at most 5.
+     * Your own labels, at most 5. Duplicates are removed.
      */
     tags?: Array<string>;
 };
