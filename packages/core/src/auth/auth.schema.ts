@@ -173,7 +173,9 @@ export const ApiKeyInput = z
     expiresAt: TimestampInput.refine((moment) => moment > timestampNow(), 'must be in the future')
       .nullable()
       .default(null)
-      .describe('When the key stops working. `null` if it does not expire.'),
+      .describe(
+        'When the key stops working. `null` if it does not expire. An empty text is a 400, not `null`: an empty variable must not create a key that never expires.',
+      ),
   })
   .meta({
     id: 'ApiKeyCreate',

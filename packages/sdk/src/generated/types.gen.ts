@@ -101,7 +101,7 @@ export type ApiKeyCreate = {
      */
     rights?: Array<string> | null;
     /**
-     * When the key stops working. `null` if it does not expire.
+     * When the key stops working. `null` if it does not expire. An empty text is a 400, not `null`: an empty variable must not create a key that never expires.
      */
     expiresAt?: string | string | null;
 };
