@@ -1,7 +1,8 @@
 /** A suspended workspace reads, and neither writes nor sends. */
 import { suspendWorkspace, resumeWorkspace } from '@rapport/core/workspaces/suspension.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
-import { createTestForm, createTestList } from '@rapport/testing/fixtures/factories.ts'
+import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { createTestCampaign, createTestForm, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
@@ -27,15 +28,19 @@ const exempt = [
   'DELETE /sessions/{id}',
   'POST /mcp',
   'POST /segments/preview',
+  'POST /campaigns/{id}/preview',
+  'POST /templates/{id}/preview',
   'POST /contacts/{id}/erasure-receipt',
 ]
 
 const links: Record<'confirm' | 'unsubscribe', string> = { confirm: '', unsubscribe: '' }
-const ids = { list: '', form: '' }
+const ids = { list: '', form: '', campaign: '', template: '' }
 beforeAll(async () => {
   const list = await createTestList(ctx())
   const form = await createTestForm(ctx())
-  Object.assign(ids, { list: list.id, form: form.id })
+  const campaign = await createTestCampaign(ctx(), { listId: list.id, html: '<p>Hello</p>' })
+  const template = await createTestTemplate(ctx())
+  Object.assign(ids, { list: list.id, form: form.id, campaign: campaign.id, template: template.id })
   const email = freshEmail()
   const contact = await api.create<{ id: string }>('/contacts', workspace.key, { email })
   const contactId = Id('con').parse(contact.id)
@@ -70,20 +75,30 @@ test('every authenticated GET works', async () => {
   expect(me.body.workspace).toEqual(body)
 })
 
+async function callTool(name: string, args: object) {
+  const params = { name, arguments: args }
+  const { body } = await api.call<{ result: { isError?: boolean; content: { text: string }[] } }>('POST', '/mcp', {
+    key: workspace.key,
+    headers: { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' },
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+  })
+  return body.result
+}
+
 test('the tools of agents that write are rejected, and those that read work', async () => {
-  const callTool = async (name: string, args: object) => {
-    const params = { name, arguments: args }
-    const { body } = await api.call<{ result: { isError?: boolean; content: { text: string }[] } }>('POST', '/mcp', {
-      key: workspace.key,
-      headers: { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' },
-      body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
-    })
-    return body.result
-  }
   expect((await callTool('search_contacts', {})).isError).toBeFalsy()
   const refused = await callTool('upsert_contact', { email: freshEmail() })
   expect(refused.isError).toBe(true)
   expect(refused.content[0]?.text).toContain('workspace_suspended')
+})
+
+test('campaigns and templates can be previewed, by an agent too', async () => {
+  const preview = (path: string) => api.call('POST', `${path}/preview`, { key: workspace.key })
+  const html = expect.stringContaining('<p>Hello</p>') as string
+  expect(await preview(`/campaigns/${ids.campaign}`)).toMatchObject({ status: 200, body: { html } })
+  expect(await preview(`/templates/${ids.template}`)).toMatchObject({ status: 200 })
+  const shown = await callTool('preview_campaign', { campaignId: ids.campaign })
+  expect([shown.isError ?? false, shown.content[0]?.text]).toEqual([false, html])
 })
 
 test('visitors cannot subscribe, submit or confirm, but can unsubscribe', async () => {

@@ -64,6 +64,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/campaigns/:id/preview',
     {
+      config: { worksWhenSuspended: true },
       schema: {
         ...common,
         operationId: 'campaigns.preview',

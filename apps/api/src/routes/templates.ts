@@ -127,6 +127,7 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/templates/:id/preview',
     {
+      config: { worksWhenSuspended: true },
       schema: {
         ...common,
         operationId: 'templates.preview',
