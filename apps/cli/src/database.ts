@@ -7,7 +7,7 @@ import { type Database, type Db, openDatabase } from '@rapport/core/db/client.ts
 import { readKeyState, wrongKeyError } from '@rapport/core/installation/key-check.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
-import { isLiveWorkspace } from '@rapport/core/request/workspace-state.ts'
+import { readDeletedAt } from '@rapport/core/request/workspace-state.ts'
 import type { CliContext } from './command.ts'
 
 /** Runs `work` with a connection pool for DATABASE_URL. A lost connection only fails the statement that uses it. */
@@ -64,7 +64,10 @@ export function withDatabaseOf<Result>(
 }
 
 async function requireWorkspace(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<void> {
-  if (!(await isLiveWorkspace(ctx))) throw notFoundById(`Workspace ${ctx.workspaceId}`, 'rapport workspace list')
+  const record = `Workspace ${ctx.workspaceId}`
+  const deletedAt = await readDeletedAt(ctx)
+  if (deletedAt === undefined) throw notFoundById(record, 'rapport workspace list')
+  if (deletedAt !== null) throw new AppError('not_found', `${record} not found: it was deleted at ${deletedAt}.`)
 }
 
 /** The error for an unknown id. `command` lists the ids that exist. */

@@ -103,7 +103,9 @@ test('workspace delete needs the name of the workspace, and ends all access', as
   expect([await isLiveWorkspace(ctx), await isLiveWorkspace(other)]).toEqual([false, true])
   expect((await listApiKeys(ctx, { limit: 1, sort: 'createdAt' })).data).toEqual([])
   expect((await run('user', 'list')).stdout).not.toContain('delete@example.com')
-  await expect(run(...words, '--name', 'Old Engines')).rejects.toThrow(`Workspace ${ctx.workspaceId} not found`)
+  const wasDeleted = new RegExp(`^Workspace ${ctx.workspaceId} not found: it was deleted at 20\\S+Z\\.$`)
+  await expect(run(...words, '--name', 'Old Engines')).rejects.toThrow(wasDeleted)
+  await expect(run('workspace', 'show', ctx.workspaceId)).rejects.toThrow(wasDeleted)
 })
 
 test('workspace invite emails an invite, which the audit log records', async () => {

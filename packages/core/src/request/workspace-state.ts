@@ -6,6 +6,7 @@
 import { and, eq, isNotNull, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { workspaces } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
+import type { Timestamp } from '../kernel/validation.ts'
 import type { Ctx } from './context.ts'
 
 /** A condition on the `workspace_id` of a record, for the statement that looks it up: its workspace is not deleted. */
@@ -35,6 +36,15 @@ export const isAmongStoppedWorkspaces = sql`workspace_id in (select id from work
 
 export async function isLiveWorkspace(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<boolean> {
   return (await ctx.db.$count(workspaces, and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt)))) > 0
+}
+
+/** When the workspace was deleted; null if it is live. Undefined if there is none, or no more: its row is deleted last. */
+export async function readDeletedAt(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<Timestamp | null | undefined> {
+  const [found] = await ctx.db
+    .select({ deletedAt: workspaces.deletedAt })
+    .from(workspaces)
+    .where(eq(workspaces.id, ctx.workspaceId))
+  return found?.deletedAt
 }
 
 /** Throws `workspace_suspended` if the workspace is suspended. */
