@@ -32,6 +32,22 @@ export const apiGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'limits',
+    name: 'a link that all recipients share is refused because of other people',
+    file: `${rateLimit}/rate-limit.ts`,
+    search: 'isExempt(request) || hasSharedToken(request)',
+    replacement: 'isExempt(request)',
+    tests: [`${rateLimit}/mail-tokens.int.test.ts`],
+  },
+  {
+    promise: 'limits',
+    name: 'a flood of a link that all recipients share is recorded',
+    file: `${api}/pages/tracking.ts`,
+    search: ' && !(await app.isOverSharedLimit(request))',
+    replacement: '',
+    tests: [`${rateLimit}/mail-tokens.int.test.ts`],
+  },
+  {
+    promise: 'limits',
     name: 'an outage of Redis resets the counts',
     file: `${rateLimit}/rate-limit-store.ts`,
     search: '      if (own.current > shared.current) return own\n',
