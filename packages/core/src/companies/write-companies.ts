@@ -22,7 +22,6 @@ import { type CompanyId } from '../kernel/ids.ts'
 import { companyQuota } from '../quotas/record-quota.ts'
 import { quotaExceeded } from '../quotas/require-quota.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { inRounds } from '../request/in-rounds.ts'
 import { lockMembers, memberNotFound } from '../workspaces/named-members.ts'
 import type { Company, CompanyInput } from './companies.schema.ts'
 import { companyCreated, companyUpdated } from './company-events.ts'
@@ -57,7 +56,7 @@ interface Upserted {
 export async function upsertCompany(ctx: Ctx, input: CompanyInput): Promise<Upserted> {
   if (!input.externalId && !input.domain)
     throw invalidField('externalId', 'externalId: is required, unless domain is given')
-  const [outcome] = await inRounds(ctx, (ctx) => writeCompanies(ctx, [input], { onExisting: 'update' }))
+  const [outcome] = await inTransaction(ctx, (ctx) => writeCompanies(ctx, [input], { onExisting: 'update' }))
   if (!outcome) throw new Error('writeCompanies returned no outcome')
   if (outcome.status === 'REJECTED') throw outcome.error
   const { status, company, matchedBy } = outcome

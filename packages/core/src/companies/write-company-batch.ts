@@ -1,7 +1,6 @@
 import { type AppError, invalidFields, limitIssues } from '../kernel/errors.ts'
 import { toIssues } from '../kernel/zod-messages.ts'
-import type { Ctx } from '../request/context.ts'
-import { inRounds } from '../request/in-rounds.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import { parseLenient } from '../request/parse-lenient.ts'
 import { Company, CompanyInput } from './companies.schema.ts'
 import type {
@@ -25,7 +24,7 @@ export async function writeCompanyBatch(
   const parsed = companies.map((company) => parseLenient(CompanyInput, company))
   const inputs = parsed.flatMap(({ data }) => data ?? [])
   const onExisting = onConflict === 'update' ? 'update' : 'keep'
-  const outcomes = await inRounds(ctx, (ctx) => writeCompanies(ctx, inputs, { onExisting }))
+  const outcomes = await inTransaction(ctx, (ctx) => writeCompanies(ctx, inputs, { onExisting }))
   let position = 0
   return {
     results: parsed.flatMap(({ error }): CompanyBatchResult[] => {

@@ -1,8 +1,7 @@
 import { isSameAddress } from '../kernel/values/email-key.ts'
 import type { AppError } from '../kernel/errors.ts'
 import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
-import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
-import { inRounds } from '../request/in-rounds.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { isLiveWorkspace, requireNotSuspended } from '../request/workspace-state.ts'
 import type { ContactRow } from './contact-record.ts'
 import { lockCurrentContact } from './lock-contact.ts'
@@ -21,7 +20,7 @@ interface LinkedAct<Result> {
 }
 
 /**
- * Runs `act` in a transaction of `inRounds` that has locked the contact of a link, or the one that it was merged into.
+ * Runs `act` in a transaction that has locked the contact of a link, or the one that it was merged into.
  * The link is refused if the workspace or the contact was deleted, or if the contact has another address now. Throws
  * `workspace_suspended`.
  */
@@ -30,7 +29,7 @@ export function withLinkedContact<Result>(
   { workspaceId, contactId, email }: ContactLink,
   { refuse, act }: LinkedAct<Result>,
 ): Promise<Result> {
-  return inRounds(publicContext(base, workspaceId), async (ctx) => {
+  return inTransaction(publicContext(base, workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw refuse()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, contactId)

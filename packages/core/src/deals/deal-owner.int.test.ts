@@ -17,7 +17,7 @@ import {
   createTestTask,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { openTransaction, openUnrepeated, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { listDeals } from './list-deals.ts'
 import { deleteDeal, readDeal, updateDeal } from './update-deal.ts'
 import { type Deal, DealQuery } from './deals.schema.ts'
@@ -74,6 +74,7 @@ test('a deal that gets an owner while the member leaves has none', async () => {
 })
 
 test('members who leave do not deadlock with deals that are closed', async () => {
+  const unrepeated = { ...ctx, db: openUnrepeated(database) }
   const contacts = await Promise.all(Array.from({ length: 8 }, () => createTestContact(ctx)))
   for (let round = 0; round < 10; round++) {
     const ownerId = await createTestMember(ctx)
@@ -82,7 +83,9 @@ test('members who leave do not deadlock with deals that are closed', async () =>
     )
     await Promise.all(contacts.map(({ id: contactId }) => createTestTask(ctx, { contactId, assigneeId: ownerId })))
     const closed = owned.map(({ id }, n) =>
-      n % 3 === 0 ? deleteDeal(ctx, id) : updateDeal(ctx, id, n % 3 === 1 ? { status: 'WON' } : { status: 'LOST' }),
+      n % 3 === 0
+        ? deleteDeal(unrepeated, id)
+        : updateDeal(unrepeated, id, n % 3 === 1 ? { status: 'WON' } : { status: 'LOST' }),
     )
     await Promise.all([
       removeMember(ctx, ownerId),

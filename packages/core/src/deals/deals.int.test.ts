@@ -7,7 +7,7 @@ import type { Ctx } from '../request/context.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { contacts, dealMoves, events } from '../db/schema/index.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { openTransaction, openUnrepeated, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   createTestContact,
   createTestCtx,
@@ -271,25 +271,27 @@ describe('the contact of a deal', () => {
   test('can be swapped between two deals concurrently without a deadlock', async () => {
     const other = await createTestDeal(ctx, { pipelineId: pipeline.id })
     const pair = [deal.contactId, other.contactId] as const
+    const unrepeated = { ...ctx, db: openUnrepeated(database) }
     for (let round = 1; round <= 10; round++) {
       const swapped = await Promise.all([
-        updateDeal(ctx, deal.id, { contactId: pair[round % 2] ?? newId('con') }),
-        updateDeal(ctx, other.id, { contactId: pair[(round + 1) % 2] ?? newId('con') }),
+        updateDeal(unrepeated, deal.id, { contactId: pair[round % 2] ?? newId('con') }),
+        updateDeal(unrepeated, other.id, { contactId: pair[(round + 1) % 2] ?? newId('con') }),
       ])
       expect(swapped.map(({ contactId }) => contactId)).toEqual([pair[round % 2], pair[(round + 1) % 2]])
     }
   })
 
   test('can be merged, moved and deleted concurrently without a deadlock', async () => {
+    const unrepeated = { ...ctx, db: openUnrepeated(database) }
     for (let round = 0; round < 12; round++) {
       const [one, two] = [await createTestContact(ctx), await createTestContact(ctx)]
       const { id } = await createTestDeal(ctx, { pipelineId: pipeline.id, contactId: one.id })
       const results = await Promise.allSettled([
-        updateDeal(ctx, id, { stageId: stageAt(1 + (round % 2)) }),
+        updateDeal(unrepeated, id, { stageId: stageAt(1 + (round % 2)) }),
         mergeContacts(ctx, two.id, { contactId: one.id }),
-        updateDeal(ctx, id, { contactId: two.id, status: 'WON' }),
-        round % 3 ? updateDeal(ctx, id, { contactId: one.id }) : deleteContact(ctx, one.id),
-        round % 4 ? updateDeal(ctx, id, { name: `round ${round}` }) : deleteDeal(ctx, id),
+        updateDeal(unrepeated, id, { contactId: two.id, status: 'WON' }),
+        round % 3 ? updateDeal(unrepeated, id, { contactId: one.id }) : deleteContact(ctx, one.id),
+        round % 4 ? updateDeal(unrepeated, id, { name: `round ${round}` }) : deleteDeal(unrepeated, id),
       ])
       const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
       for (const reason of reasons) expect(reason.message).toMatch(/^(Contact|Deal) not found$/)

@@ -15,8 +15,7 @@ import { startOfText } from '../kernel/values/text.ts'
 import { openAddressQuotas } from '../mail/mail-quotas.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { contactQuota } from '../quotas/record-quota.ts'
-import type { Ctx } from '../request/context.ts'
-import { inRounds } from '../request/in-rounds.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import { createBlockedError, findEmailBlocks } from '../suppressions/email-block.ts'
 import { emailsPerAddress, openEmailQuotas } from './email-quotas.ts'
 import type { EmailRow } from './email-record.ts'
@@ -52,7 +51,7 @@ class RefusedEmails extends Error {
 export async function acceptEmails(ctx: Ctx, inputs: readonly EmailInput[]): Promise<(EmailRow | AppError)[]> {
   const results = new Map<EmailInput, EmailRow | AppError>()
   for (let open = inputs; open.length > 0; open = inputs.filter((input) => !results.has(input))) {
-    const found = await inRounds(ctx, (ctx) => acceptAll(ctx, open)).catch((error: unknown) => {
+    const found = await inTransaction(ctx, (ctx) => acceptAll(ctx, open)).catch((error: unknown) => {
       if (error instanceof RefusedEmails) return error.refusals
       throw error
     })

@@ -6,7 +6,7 @@ import type { Db } from '../db/client.ts'
 import type { Role } from '../db/schema/index.ts'
 import { deriveKeys, type Keys } from '../kernel/crypto.ts'
 import type { ApiKeyId, SessionId, UserId, WorkspaceId } from '../kernel/ids.ts'
-import { transaction } from '../db/transaction.ts'
+import { repeatAfterDeadlock } from '../db/repeat-after-deadlock.ts'
 
 /** The cost of argon2id for hashing a password. Memory in KiB. */
 export type PasswordCost = Readonly<Record<'memoryCost' | 'timeCost' | 'parallelism', number>>
@@ -113,9 +113,14 @@ export function publicContext(base: BaseCtx, workspaceId: WorkspaceId): Ctx {
   return { ...base, workspaceId, actor: { kind: 'public' } }
 }
 
-/** Runs `work` in a transaction, or in a savepoint if a transaction is open. An error rolls back. */
+const maxRounds = 3
+
+/**
+ * Runs `work` in a transaction, or in a savepoint if a transaction is open. An error rolls back. After a deadlock, a
+ * transaction that is not nested begins again, at most twice: so `work` must have no effects but those on the database.
+ */
 export function inTransaction<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) => Promise<Result>): Promise<Result> {
-  return transaction(ctx.db, (db) => work({ ...ctx, db }))
+  return repeatAfterDeadlock(ctx.db, (db) => work({ ...ctx, db }), { maxRounds })
 }
 
 export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {

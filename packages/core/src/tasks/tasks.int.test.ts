@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { type ContactId, newId, type UserId, uuidOf } from '../kernel/ids.ts'
 import { events } from '../db/schema/index.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { openTransaction, openUnrepeated, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { explainSelects } from '@rapport/testing/postgres/explain.ts'
 import {
   createTestContact,
@@ -156,6 +156,7 @@ describe('the assignee of a task', () => {
 
   test('members who leave do not deadlock with changes of their tasks', async () => {
     const contacts = await Promise.all(Array.from({ length: 8 }, () => createTestContact(ctx)))
+    const unrepeated = { ...ctx, db: openUnrepeated(database) }
     for (let round = 0; round < 10; round++) {
       const member = await createTestMember(ctx)
       const assigned = await Promise.all(
@@ -163,7 +164,9 @@ describe('the assignee of a task', () => {
       )
       await Promise.all([
         removeMember(ctx, member),
-        ...assigned.map(({ id }, n) => (n % 2 ? updateTask(ctx, id, { title: 'Write' }) : deleteTask(ctx, id))),
+        ...assigned.map(({ id }, n) =>
+          n % 2 ? updateTask(unrepeated, id, { title: 'Write' }) : deleteTask(unrepeated, id),
+        ),
         mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: (await createTestContact(ctx)).id }),
       ])
     }

@@ -114,6 +114,17 @@ export function openImpatient({ url }: TestDatabase): Db {
   return database.db
 }
 
+/**
+ * Opens connections on which a deadlock ends with the timeout of a lock, after which nothing begins again, to test that
+ * there is none. On a cluster, it ends as on any connection.
+ */
+export function openUnrepeated({ url }: TestDatabase): Db {
+  const settings = { deadlock_timeout: '1h' }
+  const database = openDatabase(url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => database.close())
+  return database.db
+}
+
 const countBlocked = `select count(*) from pg_stat_activity
   where datname = current_database() and wait_event_type = 'Lock'`
 

@@ -33,7 +33,7 @@ export function recordById<Id extends string>(
 /**
  * Supports `If-Match` (RFC 9110 §13) on a route that changes a record. With the header, the handler runs in a
  * transaction that has locked the record and compared its tag, so that of two concurrent changes only one succeeds:
- * `request.ctx.db` is this transaction. After a deadlock, it begins again. The handler must return its response: the
+ * `request.ctx.db` is this transaction. It may begin again, see `inRounds`. The handler must return its response: the
  * transaction commits before it is sent.
  */
 export function ifMatch<Inner extends Handler>(

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createTestContact, createTestCtx, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { openImpatient, openTransaction, openUnrepeated, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { isDatabaseUnavailable } from '../../db/database-errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
@@ -215,10 +215,11 @@ test.each(['fail', 'skip', 'update'] as const)(
   'concurrent batches in opposite order do not deadlock: %s',
   async (onConflict) => {
     for (const n of [3, 13, 23]) await createTestContact(ctx, person(n))
+    const unrepeated = { ...ctx, db: openUnrepeated(database) }
     const batches = await Promise.all(
       Array.from({ length: 6 }, (_, n) => {
         const entries = people(30).map((contact) => ({ ...contact, lastName: `Batch ${n}` }))
-        return write(n % 2 ? entries : entries.toReversed(), onConflict)
+        return write(n % 2 ? entries : entries.toReversed(), onConflict, unrepeated)
       }),
     )
     const results = batches.flat()

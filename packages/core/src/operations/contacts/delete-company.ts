@@ -9,16 +9,15 @@ import { conflict, notFound } from '../../kernel/errors.ts'
 import type { CompanyId } from '../../kernel/ids.ts'
 import { releaseNotesOfCompany } from '../../notes/release-notes.ts'
 import { byId } from '../../request/by-id.ts'
-import type { Ctx } from '../../request/context.ts'
-import { inRounds } from '../../request/in-rounds.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
 import { enqueue } from '../../work/enqueue.ts'
 
 /**
  * Deletes a company and emits `company.deleted`. The worker clears the company of its contacts in the background, without
- * events. Throws `in_use` while it has deals. Begins again after a deadlock, as `deleteContact` does.
+ * events. Throws `in_use` while it has deals. May deadlock, as `deleteContact`.
  */
 export function deleteCompany(ctx: Ctx, id: CompanyId): Promise<void> {
-  return inRounds(ctx, async (ctx) => {
+  return inTransaction(ctx, async (ctx) => {
     const isCompany = byId(companies, ctx, id)
     // Waits for transactions that have locked it for a contact, a deal or a note of theirs.
     const [company] = await ctx.db.select(companyColumns).from(companies).where(isCompany).for('update')

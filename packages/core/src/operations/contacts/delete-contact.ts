@@ -7,8 +7,7 @@ import { lockContact } from '../../contacts/lock-contact.ts'
 import { emit } from '../../events/emit.ts'
 import { notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
-import type { Ctx } from '../../request/context.ts'
-import { inRounds } from '../../request/in-rounds.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
 import { hashEmailWithAllKeys } from '../../consent/hash-email.ts'
 import { lockConsent } from '../../consent/consent-records.ts'
 import { restoreLostRows } from '../../consent/lost-rows.ts'
@@ -25,10 +24,10 @@ import { deleteMailsOfContact } from './mails-of-contact.ts'
  * `contact.deleted` after the events of its deals and tasks. The worker redacts its events in the background: see
  * `erase-contact.ts`. Its other deals remain without the person. Its opt-outs and the suppression of its address remain as keyed hashes, so that an import cannot
  * subscribe it again.
- * Throws `not_found`. Begins again after a deadlock: it locks the notes of the contact before those of its deals.
+ * Throws `not_found`. May deadlock, and begins again then: it locks the notes of the contact before those of its deals.
  */
 export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
-  return inRounds(ctx, async (ctx) => {
+  return inTransaction(ctx, async (ctx) => {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })

@@ -1,6 +1,5 @@
 import { audit } from '../../audit/audit.ts'
-import type { Ctx } from '../../request/context.ts'
-import { inRounds } from '../../request/in-rounds.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { CompanyId, ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
@@ -30,11 +29,11 @@ import type { Timestamp } from '../../kernel/validation.ts'
  * deals, tasks, submissions and subscriptions move. The strictest opt-out wins,
  * including stored opt-outs of the remaining address. Subscriptions that only the duplicate had move to the remaining
  * address: see `moveConfirmed`. Unsubscribe links of the duplicate keep working. Of two concurrent merges of the same pair,
- * one succeeds, and the other does not find the duplicate. Begins again after a deadlock, as `deleteContact` does.
+ * one succeeds, and the other does not find the duplicate. May deadlock, as `deleteContact`.
  */
 export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
-  return inRounds(ctx, async (ctx) => {
+  return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBothContacts(ctx, id, contactId)
     const records = await lockConsent(ctx, { contacts: [survivor, duplicate], mode: 'exclusive' })
     const merging = prepareConsent(ctx, records, { survivor, duplicate })

@@ -7,7 +7,8 @@ import { readSuppressions } from '../../consent/consent-records.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
 import type { ContactId } from '../../kernel/ids.ts'
-import { type Ctx, inTransaction } from '../../request/context.ts'
+import { transaction } from '../../db/transaction.ts'
+import type { Ctx } from '../../request/context.ts'
 import { MailEventInput } from './mail-events.schema.ts'
 import { reportMailEvent } from './mail-events.ts'
 import { toMailReport } from './mail-report.ts'
@@ -38,25 +39,27 @@ const report = (of: Ctx, type: Type) => {
 const moveBack = (of: Ctx) => updateContact(of, contactId, { email: former })
 const readReasons = async () => (await readSuppressions(ctx, { email: former })).map(({ reason }) => reason)
 
-/** In a transaction of their own: a deadlock would not be repeated. */
+/** A deadlock would not be repeated. */
+const once = (work: (ctx: Ctx) => Promise<void>) => transaction(ctx.db, (db) => work({ ...ctx, db }))
+
 const orders: Record<string, (type: Type) => Promise<unknown>> = {
   async 'locks its contact before the addresses, as a change does'(type) {
     const [locked, waiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const moving = inTransaction(ctx, async (ctx) => {
+    const moving = once(async (ctx) => {
       await lockContact(ctx, contactId)
       locked.resolve()
       await waiting.promise
       await moveBack(ctx)
     })
     await locked.promise
-    const reporting = inTransaction(ctx, (ctx) => report(ctx, type))
+    const reporting = once((ctx) => report(ctx, type))
     await waitUntilBlocked(database.db)
     waiting.resolve()
     return Promise.all([moving, reporting])
   },
   async 'lets a change wait'(type) {
     const reporting = await openTransaction(ctx.db, (db) => report({ ...ctx, db }, type))
-    const moving = moveBack(ctx)
+    const moving = once(async (ctx) => void (await moveBack(ctx)))
     await waitUntilBlocked(database.db)
     return Promise.all([reporting.commit(), moving])
   },
