@@ -53,9 +53,9 @@ export async function askToReturn(
     if (!contact || !isCurrent) throw invalidToken()
     await requireNotSuspended(ctx)
     const isListed = (await lockList(ctx, listId)) && (await findSubscription(ctx, { listId, contactId: contact.id }))
-    if (!isListed) return
     const consent = { method: 'PREFERENCES_PAGE' } as const
-    isSent = await requestSubscription(ctx, { listId, contact, source: 'preferences', consent, locale })
+    const request = { listId, contact, source: 'preferences', consent, locale }
+    isSent = isListed ? await requestSubscription(ctx, request) : false
   })
   return isSent
 }
