@@ -1,7 +1,8 @@
 /**
  * Pause, resume, cancel and retry. Like `finishBatch`, each operation locks the campaign's row first, so that they run
  * one at a time. Workers check the campaign's status whenever they claim a group of recipients, so they stop within one
- * group.
+ * group. That statement renews their claim of the batch: pause and cancel must not make it wait, as it would go on after
+ * their commit with what it read before. So they leave claimed batches to the jobs, which release them.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
@@ -21,7 +22,7 @@ import {
   toEnqueueParams,
   withPublished,
 } from '../work/enqueue.ts'
-import { delayWork, requeueWork } from '../work/publish.ts'
+import { delayWork, requeueUnclaimedWork, requeueWork } from '../work/publish.ts'
 import { lockList } from '../lists/lists.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
@@ -78,7 +79,7 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'CANCELED') return toCampaign(campaign)
     requireStatus(campaign, ['SENDING', 'PAUSED'], 'canceled')
-    await requeueWork(ctx, await findOpenBatches(ctx, id))
+    await requeueUnclaimedWork(ctx, await findOpenBatches(ctx, id))
     const canceled = await saveStatus(ctx, campaign, { status: 'CANCELED', pauseReason: null })
     await emit(ctx, campaignCanceled, toCampaignSummary(canceled))
     return toCampaign(canceled)

@@ -16,6 +16,7 @@ import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
+import { cancelCampaign, pauseCampaign } from './lifecycle.ts'
 import { interruptRecipients } from './recipient-counters.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { askAgain, claimRecipients, recordRecipientOutcomes } from './sending.ts'
@@ -45,6 +46,17 @@ test('an outcome that waits for a recovery is counted from INTERRUPTED, not SEND
   const counters = await database.db.execute(sql`
     select sent, interrupted from campaign_batches where id = ${batch.claim.id}`)
   expect(counters.rows).toEqual([{ sent: 3, interrupted: 0 }])
+})
+
+test.each([
+  ['pause', pauseCampaign],
+  ['cancellation', cancelCampaign],
+] as const)('claiming a group waits for no %s, so that none is claimed after it', async (_what, stop) => {
+  const { ctx, batch } = await claimSentCampaign()
+  const stopping = await openTransaction(database.db, (db) => stop({ ...ctx, db }, batch.campaignId))
+  expect(await claimRecipients(ctx, batch, [])).toMatchObject({ isStopped: false })
+  await stopping.commit()
+  expect(await claimRecipients(ctx, batch, [])).toMatchObject({ isStopped: true })
 })
 
 /** Returns the plan of a prepared statement for any parameters. */

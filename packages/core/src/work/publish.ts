@@ -21,6 +21,11 @@ export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Pro
   await setDueAt(ctx, atOnce, isOneOf(uuids))
 }
 
+/** The same for work that no job has claimed. The row of a claim is not locked: a job that renews it does not wait. */
+export async function requeueUnclaimedWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
+  await setDueAt(ctx, atOnce, and(isOneOf(uuids), isNull(work.token)))
+}
+
 /**
  * Makes the next poll publish all delayed work of the workspace, and what is published again, in the caller's
  * transaction. Parked work stays parked.
@@ -36,9 +41,12 @@ export async function parkWork(ctx: WorkScope, uuids: readonly string[]): Promis
   await setDueAt(ctx, null, isOneOf(uuids))
 }
 
-/** Delays the publishing of paused work by ten minutes, unless it is requeued earlier. */
+/**
+ * Delays the publishing of paused work by ten minutes, unless it is requeued earlier. Work that a job has claimed is left
+ * to it, without a lock, as by `requeueUnclaimedWork`: see `delayUnclaimableWork`.
+ */
 export async function delayWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
-  await setDueAt(ctx, inTenMinutes, isOneOf(uuids))
+  await setDueAt(ctx, inTenMinutes, and(isOneOf(uuids), isNull(work.token)))
 }
 
 /**
