@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, getTableColumns, inArray, or, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, or, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -191,13 +191,21 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
  */
 export async function detachSegment(ctx: Ctx, segmentId: SegmentId): Promise<void> {
   const hasSegment = and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.segmentId, segmentId))
-  const [open] = await ctx.db
+  const having = ctx.db
     .select({ name: campaigns.name, status: campaigns.status })
     .from(campaigns)
-    .where(and(hasSegment, inArray(campaigns.status, ['DRAFT', 'SENDING', 'PAUSED'])))
-    .limit(1)
-  if (open) throw conflict('in_use', `The campaign "${open.name}", which is ${open.status}, has this segment`)
+    .where(hasSegment)
+    .orderBy(campaigns.id)
+  // First without locks, as another request may hold one for long that is open.
+  requireEnded(await having)
+  // A retry may have made one SENDING again meanwhile.
+  requireEnded(await having.for('no key update'))
   await ctx.db.update(campaigns).set({ segmentId: null }).where(hasSegment)
+}
+
+function requireEnded(found: readonly Pick<CampaignRow, 'name' | 'status'>[]): void {
+  const open = found.find(({ status }) => ['DRAFT', 'SENDING', 'PAUSED'].includes(status))
+  if (open) throw conflict('in_use', `The campaign "${open.name}", which is ${open.status}, has this segment`)
 }
 
 /** Creates the error for an operation that needs a DRAFT. */

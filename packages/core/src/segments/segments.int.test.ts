@@ -146,6 +146,19 @@ test('a segment is kept if a draft with it commits while the deletion waits', as
   expect(await deleted).toMatchObject({ code: 'in_use' })
 })
 
+test('a segment is kept if a campaign with it is retried while the deletion waits', async () => {
+  const { id } = await createTestSegment()
+  const campaignId = await createCampaignIn('SENT', id)
+  const retrying = await openTransaction(ctx.db, (db) =>
+    db.update(campaigns).set({ status: 'SENDING' }).where(eq(campaigns.id, campaignId)),
+  )
+  const deleted = deleteSegment(ctx, id).catch((error: unknown) => error)
+  await waitUntilBlocked(database.db)
+  await retrying.commit()
+  expect(await deleted).toMatchObject({ code: 'in_use' })
+  expect(await readCampaign(ctx, campaignId)).toMatchObject({ status: 'SENDING', segmentId: id })
+})
+
 test('a segment still finds an option that its field no longer has', async () => {
   const { id: fieldId } = await defineField('plan', 'SELECT', ['free', 'trial'])
   await createTestContact(ctx, { firstName: 'Ada', customFieldValues: { plan: 'trial' } })
