@@ -12,15 +12,26 @@ import {
   CustomFieldInput,
   CustomFieldQuery,
 } from '@rapport/core/custom-fields/custom-fields.schema.ts'
+import type { CustomFieldId } from '@rapport/core/kernel/ids.ts'
+import { lockQuotas } from '@rapport/core/quotas/require-quota.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('cfd')
 const currentField = recordById(CustomField, { lock: lockCustomField, read: readCustomField })
+/** The quotas before the field, as the creation of a webhook locks both. */
+const changedField: CurrentRecord<{ ctx: Ctx; body: CustomFieldChange; params: { id: CustomFieldId } }> = {
+  schema: CustomField,
+  async lockAndRead({ ctx, body, params: { id } }) {
+    if (body.options) await lockQuotas(ctx)
+    return currentField.lockAndRead({ ctx, params: { id } })
+  },
+}
 
 export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -88,7 +99,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CustomField },
       },
     },
-    ifMatch(currentField, (request) => updateCustomField(request.ctx, request.params.id, request.body)),
+    ifMatch(changedField, (request) => updateCustomField(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(

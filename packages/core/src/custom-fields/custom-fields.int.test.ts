@@ -1,14 +1,23 @@
 import { expect, test } from 'vitest'
 import { createTestContact, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction, openUnrepeated, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { createCampaign } from '../campaigns/campaigns.ts'
 import { createForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
+import { createWebhook } from '../operations/webhooks/save-webhook.ts'
 import type { Ctx } from '../request/context.ts'
 import { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
-import { checkCustomValue, createCustomField, readCustomFields } from './custom-fields.ts'
+import { WebhookInput } from '../webhooks/webhooks.schema.ts'
+import {
+  checkCustomValue,
+  createCustomField,
+  lockCustomField,
+  readCustomFields,
+  updateCustomField,
+} from './custom-fields.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -48,4 +57,18 @@ test('the message about a wrong value does not repeat all options', async () => 
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options })
   const result = checkCustomValue(await readCustomFields(ctx, 'CONTACT'), 'plan', 'nonsense')
   expect('message' in result && result.message.length < 1_000).toBe(true)
+})
+
+test('options that grow do not deadlock with a webhook that names their field', async () => {
+  const { id } = await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free'] })
+  const unrepeated = { ...ctx, db: openUnrepeated(database) }
+  const holding = await openTransaction(ctx.db, (db) => lockCustomField({ ...ctx, db }, id))
+  const changing = updateCustomField(unrepeated, id, { options: ['free', 'pro'] })
+  await waitUntilBlocked(database.db)
+  const filter = { changed: ['customFieldValues.plan'] }
+  const webhook = WebhookInput.parse({ url: 'https://example.com', eventTypes: ['contact.updated'], filter })
+  const creating = createWebhook(unrepeated, webhook)
+  await waitUntilBlocked(database.db, 2)
+  await holding.commit()
+  expect(await Promise.all([changing, creating])).toMatchObject([{ options: ['free', 'pro'] }, { enabled: true }])
 })

@@ -13,7 +13,7 @@ import { CalendarDateInput, MultiLine, normalizeText, timestampNow } from '../ke
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../kernel/ids.ts'
 import { enqueue } from '../work/enqueue.ts'
-import { requireQuota } from '../quotas/require-quota.ts'
+import { lockQuotas, requireQuota } from '../quotas/require-quota.ts'
 import { requireOptionQuota } from './option-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -106,6 +106,8 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
 /** Updates the label or the options; object, key and type are immutable. Existing values are kept. */
 export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
+    // Before the field, as the creation of a webhook locks both: its filter may name the field.
+    if (change.options) await lockQuotas(ctx)
     const current = await lockCustomField(ctx, id)
     if (change.options && current.type !== 'SELECT')
       throw invalidField('options', 'options: is only allowed for type SELECT')
