@@ -10,7 +10,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { transaction } from '../db/transaction.ts'
 import { emitEach, type EmitScope } from '../events/emit.ts'
-import { idOf } from '../kernel/ids.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/validation.ts'
 import type { MailOutcome } from '../mail/mails.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
@@ -18,7 +18,7 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { describeBlock, findEmailBlocks } from '../suppressions/email-block.ts'
 import { type Claim, delayClaim, lockClaim, type Recovery } from '../work/claims.ts'
-import { finishMany } from '../work/enqueue.ts'
+import { finishMany, lockWork } from '../work/enqueue.ts'
 import { type EmailRow, toEmail } from './email-record.ts'
 import { emailFailed, emailInterrupted, emailSent, emailSkipped } from './emails.schema.ts'
 
@@ -90,6 +90,7 @@ export async function recordEmailOutcomes(
     const tokens = attempts.map(({ email }) => email.token ?? '')
     const locked = await lockAttempts(ctx.db, { workspaceId: ctx.workspaceId, ids, tokens })
     const endings: Ending[] = []
+    const delays: Delay[] = []
     for (const row of locked) {
       const attempt = attempts.find(({ email }) => email.id === row.id && email.token === row.token)
       const ending = attempt && toEnding(attempt.outcome)
@@ -100,8 +101,15 @@ export async function recordEmailOutcomes(
       const reason = outcome.kind === 'sent' ? null : outcome.error
       const attempted = { ...row, attempts: email.attempts, reason }
       if (delayMs === undefined) endings.push({ email: { ...attempted, ...ending }, origin: email.origin })
-      else await delay(ctx, { claim: email.claim, email: attempted, delayMs })
+      else delays.push({ claim: email.claim, email: attempted, delayMs })
     }
+    // In one order, as others lock them: those that end are locked later.
+    if (delays.length > 0)
+      await lockWork(
+        ctx,
+        locked.map(({ id }) => uuidOf(id)),
+      )
+    for (const one of delays) await delay(ctx, one)
     await endEmails(ctx, endings)
   })
 }
@@ -116,7 +124,15 @@ const lockAttempts = namedStatement('lock attempted emails', {
     order by e.id for update of e`,
 })
 
-async function delay(ctx: Ctx, { claim, email, delayMs }: { claim: Claim; email: EmailRow; delayMs: number }) {
+/** Another attempt at an email follows. */
+interface Delay {
+  claim: Claim
+  /** With its `reason` and `attempts`. */
+  email: EmailRow
+  delayMs: number
+}
+
+async function delay(ctx: Ctx, { claim, email, delayMs }: Delay): Promise<void> {
   const { attempts, reason } = email
   await ctx.db
     .update(emails)

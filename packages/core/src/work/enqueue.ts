@@ -86,12 +86,28 @@ export function publishEnqueued(ctx: Ctx, kind: WorkKind, uuids: readonly string
   }
 }
 
+/** Locks work of the workspace until the transaction ends, in the order of the ids, to prevent deadlocks. */
+function selectForUpdate({ db, workspaceId }: WorkScope, condition: SQL | undefined) {
+  const isOfWorkspace = eq(work.workspaceId, workspaceId)
+  return db.select({ id: work.id }).from(work).where(and(isOfWorkspace, condition)).orderBy(work.id).for('update')
+}
+
+/** Before a transaction changes the work of several subjects with several statements. */
+export async function lockWork(scope: WorkScope, uuids: readonly string[]): Promise<void> {
+  await selectForUpdate(scope, inArray(work.id, [...uuids]))
+}
+
+/**
+ * The condition for the work of the workspace that a statement changes: it locks the rows first. They are an array, as
+ * PostgreSQL may execute a sub-select again for each row, and so lock rows out of order.
+ */
+export const lockedInOrder = (scope: WorkScope, condition: SQL | undefined): SQL | undefined =>
+  and(eq(work.workspaceId, scope.workspaceId), sql`${work.id} = any(array(${selectForUpdate(scope, condition)}))`)
+
 /** Deletes the work that no job has claimed, and returns its UUIDs. Call it in a transaction that has locked the subjects. */
-export async function finishUnclaimedWork({ db, workspaceId }: WorkScope, uuids: readonly string[]): Promise<string[]> {
-  const finished = await db
-    .delete(work)
-    .where(and(eq(work.workspaceId, workspaceId), inArray(work.id, [...uuids]), isNull(work.token)))
-    .returning({ id: work.id })
+export async function finishUnclaimedWork(scope: WorkScope, uuids: readonly string[]): Promise<string[]> {
+  const isUnclaimed = and(inArray(work.id, [...uuids]), isNull(work.token))
+  const finished = await scope.db.delete(work).where(lockedInOrder(scope, isUnclaimed)).returning({ id: work.id })
   return finished.map(({ id }) => id)
 }
 
@@ -104,7 +120,7 @@ export const finishMany = ({ workspaceId, ids }: Record<'workspaceId' | 'ids', S
  * Deletes work whose subject is done or deleted, whether it is claimed or not. Call it in the transaction that changes
  * the subject: no job claims work without its subject. Takes UUIDs of subjects.
  */
-export async function finishWork({ db, workspaceId }: WorkScope, uuids: readonly string[]): Promise<void> {
+export async function finishWork(scope: WorkScope, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
-  await db.delete(work).where(and(eq(work.workspaceId, workspaceId), inArray(work.id, [...uuids])))
+  await scope.db.delete(work).where(lockedInOrder(scope, inArray(work.id, [...uuids])))
 }

@@ -10,7 +10,7 @@ import { work } from '../db/schema/index.ts'
 import { required, timestamptz } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
 import { isStopped } from '../request/workspace-state.ts'
-import type { WorkScope } from './enqueue.ts'
+import { lockedInOrder, type WorkScope } from './enqueue.ts'
 import { isDue, isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
 import type { WorkJob } from './queues.ts'
 import { timestampNow, timestampAt } from '../kernel/validation.ts'
@@ -63,22 +63,8 @@ const atOnce = sql`${work.createdAt}`
 const inTenMinutes = sql`now() + interval '10 minutes'`
 const isOneOf = (uuids: readonly string[]) => sql`${work.id} = any(${sql.param([...uuids])}::uuid[])`
 
-/**
- * Locks the rows in the order of their ids to prevent deadlocks. They are an array, as PostgreSQL may execute a sub-select
- * again for each row, and so lock rows out of order.
- */
-async function setDueAt({ db, workspaceId }: WorkScope, dueAt: SQL | null, condition?: SQL): Promise<void> {
-  const isOfWorkspace = eq(work.workspaceId, workspaceId)
-  const locked = db
-    .select({ id: work.id })
-    .from(work)
-    .where(and(isOfWorkspace, condition))
-    .orderBy(work.id)
-    .for('update')
-  await db
-    .update(work)
-    .set({ publishedAt: null, dueAt })
-    .where(and(isOfWorkspace, sql`${work.id} = any(array(${locked}))`))
+async function setDueAt(scope: WorkScope, dueAt: SQL | null, condition: SQL | undefined): Promise<void> {
+  await scope.db.update(work).set({ publishedAt: null, dueAt }).where(lockedInOrder(scope, condition))
 }
 
 /** The UUID of a subject with its workspace, for callers that handle several workspaces. */
