@@ -1,10 +1,10 @@
 import {
-  updateCampaign,
   createCampaign,
   deleteCampaign,
   listCampaigns,
   lockCampaign,
   readCampaign,
+  storeCampaignChange,
 } from '@rapport/core/campaigns/campaigns.ts'
 import {
   Campaign,
@@ -13,12 +13,13 @@ import {
   CampaignQuery,
   CampaignSummary,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { checkTemplates } from '@rapport/core/campaigns/rendering/check-templates.ts'
 import { listTemplateVariables } from '@rapport/core/rendering/list-template-variables.ts'
 import { TemplateVariables } from '@rapport/core/rendering/template-variables.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { entityTagOf } from '../http/conditional-requests/entity-tags.ts'
-import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { commitIfMatch, ifMatch, ifMatchAfter, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams, largeBodyLimit } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
@@ -99,8 +100,11 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    ifMatch(currentCampaign, async (request, reply) => {
-      const campaign = await updateCampaign(request.ctx, request.params.id, request.body)
+    ifMatchAfter(async (request, reply) => {
+      const { params, body } = request
+      await checkTemplates(request.ctx, body)
+      const work = () => storeCampaignChange(request.ctx, params.id, body)
+      const campaign = await commitIfMatch(request, reply, { record: currentCampaign, work })
       reply.code(204).header('etag', entityTagOf(Campaign, campaign))
       return null
     }),

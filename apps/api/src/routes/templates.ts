@@ -1,12 +1,12 @@
 import { previewTemplate } from '@rapport/core/emails/email-mail.ts'
 import {
+  checkTemplateChange,
   createTemplate,
   deleteTemplate,
   listTemplates,
-  lockForChange,
   lockTemplate,
   readTemplate,
-  updateTemplate,
+  storeTemplateChange,
 } from '@rapport/core/emails/templates/templates.ts'
 import {
   Template,
@@ -19,7 +19,7 @@ import {
 } from '@rapport/core/emails/templates/templates.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { commitIfMatch, ifMatch, ifMatchAfter, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams, largeBodyLimit } from './shapes.ts'
 
@@ -28,8 +28,6 @@ const params = IdParams('tpl')
 /** The ground of a template is a legal statement. */
 const config = { role: 'ADMIN' } as const
 const currentTemplate = recordById(Template, { lock: lockTemplate, read: readTemplate })
-/** The sources are checked with the lock held. */
-const changedTemplate = recordById(Template, { lock: lockForChange, read: readTemplate })
 
 export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -101,7 +99,11 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Template },
       },
     },
-    ifMatch(changedTemplate, (request) => updateTemplate(request.ctx, request.params.id, request.body)),
+    ifMatchAfter(async (request, reply) => {
+      const checked = await checkTemplateChange(request.ctx, request.params.id, request.body)
+      const work = () => storeTemplateChange(request.ctx, checked)
+      return commitIfMatch(request, reply, { record: currentTemplate, work })
+    }),
   )
 
   app.delete(

@@ -132,6 +132,11 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
  */
 export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<Campaign> {
   await checkTemplates(ctx, change)
+  return storeCampaignChange(ctx, id, change)
+}
+
+/** The same for a change whose templates were checked before the transaction: a check waits for its turn. */
+export async function storeCampaignChange(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<Campaign> {
   await checkNewSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
   if (change.segmentId) await checkSegmentId(ctx, change.segmentId)

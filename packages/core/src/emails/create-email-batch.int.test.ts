@@ -11,7 +11,7 @@ import { lockQuotas } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { setQuotas } from '../workspaces/set-quotas.ts'
 import { createEmailBatch } from './create-email-batch.ts'
-import { lockForChange, updateTemplate } from './templates/templates.ts'
+import { updateTemplate } from './templates/templates.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -94,13 +94,4 @@ test('a batch during a change of its template is accepted with the new version',
   await waitUntilBlocked(database.db, 1)
   await changing.commit()
   expect((await started).results).toMatchObject([{ status: 'ACCEPTED', email: { templateVersion: 2 } }])
-})
-
-test('a batch is accepted while the sources of a change of its template are checked', async () => {
-  const { id: templateId } = await createTestTemplate(ctx)
-  const checking = await openTransaction(ctx.db, (db) => lockForChange({ ...ctx, db }, templateId))
-  onTestFinished(() => checking.commit())
-  const data = { resetUrl: 'https://shop.example/reset/x' }
-  const batch = { emails: [{ templateId, to: { email: 'ada@example.com' }, data }] }
-  expect((await createEmailBatch(ctx, batch)).results).toMatchObject([{ status: 'ACCEPTED' }])
 })

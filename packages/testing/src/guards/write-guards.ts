@@ -58,8 +58,8 @@ export const writeGuards: readonly TestedGuard[] = [
     promise: 'writes',
     name: 'a change of an outdated record is applied despite If-Match',
     file: `${api}/http/conditional-requests/if-match.ts`,
-    search: '        checkTags(tags, current === undefined ? undefined : entityTagOf(record.schema, current))\n',
-    replacement: "        checkTags('*', current === undefined ? undefined : entityTagOf(record.schema, current))\n",
+    search: '    checkTags(tags, current === undefined ? undefined : entityTagOf(record.schema, current))\n',
+    replacement: "    checkTags('*', current === undefined ? undefined : entityTagOf(record.schema, current))\n",
     tests: [`${api}/http/conditional-requests/conditional-requests.int.test.ts`],
   },
   {

@@ -1,6 +1,7 @@
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { inRounds } from '@rapport/core/request/in-rounds.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { type Handler, wrapHandler } from '../handlers/wrap-handler.ts'
 import { entityTagOf, readIfMatch, undoCompression } from './entity-tags.ts'
@@ -40,22 +41,39 @@ export function ifMatch<Inner extends Handler>(
   record: CurrentRecord<NoInfer<RequestOf<Inner>>>,
   handler: Inner,
 ): Inner {
+  const ofAny = record as unknown as CurrentRecord<FastifyRequest>
   return wrapHandler(handler, {
     wrapper: 'ifMatch',
-    async around(request, reply, handle) {
-      const tags = readIfMatch(request.headers['if-match'])
-      if (tags === undefined) return handle()
-      const { ctx } = request
-      return inRounds(ctx, async (ctx) => {
-        request.ctx = ctx
-        const current = await record.lockAndRead(request as never)
-        checkTags(tags, current === undefined ? undefined : entityTagOf(record.schema, current))
-        const result = await handle()
-        if (reply.sent) throw new Error('The response was sent before the commit')
-        return result
-      }).finally(() => (request.ctx = ctx))
-    },
+    around: (request, reply, handle) => commitIfMatch(request, reply, { record: ofAny, work: handle }),
   })
+}
+
+/**
+ * Supports `If-Match` on a route that waits for its turn before it writes, such as for the check of templates. The handler
+ * does that first, without a transaction, so that no connection and no lock is held meanwhile, and then writes in
+ * `commitIfMatch`.
+ */
+export function ifMatchAfter<Inner extends Handler>(handler: Inner): Inner {
+  return wrapHandler(handler, { wrapper: 'ifMatch', around: (_request, _reply, handle) => handle() })
+}
+
+/** Runs `work`, which writes through `request.ctx`, as `ifMatch` runs a handler. */
+export async function commitIfMatch<Request extends FastifyRequest, Result>(
+  request: Request,
+  reply: FastifyReply,
+  { record, work }: { record: CurrentRecord<NoInfer<Request>>; work: () => Promise<Result> },
+): Promise<Result> {
+  const tags = readIfMatch(request.headers['if-match'])
+  if (tags === undefined) return work()
+  const { ctx } = request
+  return inRounds(ctx, async (ctx) => {
+    request.ctx = ctx
+    const current = await record.lockAndRead(request)
+    checkTags(tags, current === undefined ? undefined : entityTagOf(record.schema, current))
+    const result = await work()
+    if (reply.sent) throw new Error('The response was sent before the commit')
+    return result
+  }).finally(() => (request.ctx = ctx))
 }
 
 /** Strong comparison. `current` is undefined if there is no record. */

@@ -11,7 +11,7 @@ import { timestampNow } from '../../kernel/validation.ts'
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { requireQuota } from '../../quotas/require-quota.ts'
 import { checkTemplates } from '../../rendering/check-templates.ts'
-import { byId, lockById } from '../../request/by-id.ts'
+import { byId } from '../../request/by-id.ts'
 import { containsText } from '../../request/contains-text.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
@@ -138,17 +138,35 @@ export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<Pag
  * accepted. The emails that wait are parked while it is PAUSED. A no-op update writes nothing.
  */
 export async function updateTemplate(ctx: Ctx, id: TemplateId, change: TemplateChange): Promise<Template> {
+  return storeTemplateChange(ctx, await checkTemplateChange(ctx, id, change))
+}
+
+interface CheckedChange extends Pick<TemplateChange, 'name' | 'status'> {
+  before: FoundTemplate
+  /** With the change. */
+  content: TemplateContent
+}
+
+/** Checks a change of a template. Not within a transaction, which must not stay open while the check waits for its turn. */
+export async function checkTemplateChange(
+  ctx: Ctx,
+  id: TemplateId,
+  { name, status, ...change }: TemplateChange,
+): Promise<CheckedChange> {
   await checkNewSender(ctx, change.fromEmail)
-  const { name, status, ...contentChange } = change
-  // Before the transaction: it must not stay open while the templates are checked.
-  const { template: before, content: contentBefore } = await findTemplate(ctx, id)
-  const checked = mergeContent(contentBefore, contentChange)
-  if (!isDeepStrictEqual(checked, contentBefore)) await checkContent(ctx, checked)
+  const before = await findTemplate(ctx, id)
+  const content = mergeContent(before.content, change)
+  if (!isDeepStrictEqual(content, before.content)) await checkContent(ctx, content)
+  return { name, status, before, content }
+}
+
+/** The second half of `updateTemplate`. Throws `wrong_state` if the template has another content since the check. */
+export function storeTemplateChange(ctx: Ctx, { name, status, before, content }: CheckedChange): Promise<Template> {
+  const { id, version } = before.template
   return inTransaction(ctx, async (ctx) => {
     const current = await lockTemplate(ctx, id)
-    if (current.version !== before.version)
-      throw conflict('wrong_state', 'The template was changed meanwhile: try again')
-    const isNewContent = !isDeepStrictEqual(checked, contentBefore)
+    if (current.version !== version) throw conflict('wrong_state', 'The template was changed meanwhile: try again')
+    const isNewContent = !isDeepStrictEqual(content, before.content)
     const isActivated = status === 'ACTIVE' && current.status === 'PAUSED'
     const next: TemplateRow = {
       ...current,
@@ -157,21 +175,21 @@ export async function updateTemplate(ctx: Ctx, id: TemplateId, change: TemplateC
       ...(status !== undefined && status !== current.status && { pauseReason: null }),
       ...(isActivated && { activatedAt: timestampNow() }),
     }
-    if (isDeepStrictEqual(next, current)) return toTemplate(current, contentBefore)
+    if (isDeepStrictEqual(next, current)) return toTemplate(current, before.content)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
     await saveTemplate(ctx, saved)
     if (isNewContent) {
-      await insertVersion(ctx, saved, checked)
+      await insertVersion(ctx, saved, content)
       await deleteUnusedVersions(ctx, saved)
     }
     if (saved.status !== current.status) await holdEmails(ctx, id, saved.status)
     await audit(ctx, 'template.updated', {
       subjectId: id,
       version: saved.version,
-      ground: checked.ground,
+      ground: content.ground,
       status: saved.status,
     })
-    return toTemplate(saved, checked)
+    return toTemplate(saved, content)
   })
 }
 
@@ -189,9 +207,6 @@ async function findTemplate(ctx: Ctx, id: TemplateId): Promise<FoundTemplate> {
   if (!found) throw notFound('Template')
   return found
 }
-
-/** Locks a template against other changes. Emails are accepted from it meanwhile. */
-export const lockForChange = (ctx: Ctx, id: TemplateId): Promise<void> => lockById(templates, ctx, id)
 
 /** Locks a template that is about to be changed: no email is accepted meanwhile. */
 export async function lockTemplate(ctx: Ctx, id: TemplateId): Promise<TemplateRow> {
