@@ -14,17 +14,34 @@ import {
   CampaignSummary,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { checkTemplates } from '@rapport/core/campaigns/rendering/check-templates.ts'
+import type { CampaignId } from '@rapport/core/kernel/ids.ts'
+import { lockQuotas } from '@rapport/core/quotas/require-quota.ts'
 import { listTemplateVariables } from '@rapport/core/rendering/list-template-variables.ts'
 import { TemplateVariables } from '@rapport/core/rendering/template-variables.schema.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { entityTagOf } from '../http/conditional-requests/entity-tags.ts'
-import { commitIfMatch, ifMatch, ifMatchAfter, recordById } from '../http/conditional-requests/if-match.ts'
+import {
+  commitIfMatch,
+  type CurrentRecord,
+  ifMatch,
+  ifMatchAfter,
+  recordById,
+} from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams, largeBodyLimit } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 const params = IdParams('cmp')
 const currentCampaign = recordById(Campaign, { lock: lockCampaign, read: readCampaign })
+/** The quotas before the campaign, as its sending locks both. */
+const changedCampaign: CurrentRecord<{ ctx: Ctx; body: CampaignChange; params: { id: CampaignId } }> = {
+  schema: Campaign,
+  async lockAndRead({ ctx, body, params: { id } }) {
+    if (body.html || body.text) await lockQuotas(ctx)
+    return currentCampaign.lockAndRead({ ctx, params: { id } })
+  },
+}
 
 const createDescription =
   'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in ' +
@@ -104,7 +121,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       const { params, body } = request
       await checkTemplates(request.ctx, body)
       const work = () => storeCampaignChange(request.ctx, params.id, body)
-      const campaign = await commitIfMatch(request, reply, { record: currentCampaign, work })
+      const campaign = await commitIfMatch(request, reply, { record: changedCampaign, work })
       reply.code(204).header('etag', entityTagOf(Campaign, campaign))
       return null
     }),

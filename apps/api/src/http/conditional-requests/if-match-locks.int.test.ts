@@ -1,8 +1,10 @@
 /** What a change with If-Match has locked while it waits. */
 import { lockCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { lockCustomField } from '@rapport/core/custom-fields/custom-fields.ts'
 import { transaction } from '@rapport/core/db/transaction.ts'
 import { lockTemplate } from '@rapport/core/emails/templates/templates.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
+import { lockQuotas } from '@rapport/core/quotas/require-quota.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -25,7 +27,7 @@ interface Change {
 }
 
 /** Each creates a record. */
-const prepare: Record<'campaign' | 'template', () => Promise<Change>> = {
+const prepare: Record<'campaign' | 'template' | 'custom field', () => Promise<Change>> = {
   async campaign() {
     const listId = await create('/lists', { name: 'News' })
     const id = await create('/campaigns', { name: 'November', subject: 'News', listId })
@@ -36,6 +38,11 @@ const prepare: Record<'campaign' | 'template', () => Promise<Change>> = {
     const id = await create('/templates', { name: 'Reset', subject: 'Hello', text: 'Hello', ground: 'SECURITY' })
     const lock = (ctx: Ctx) => lockTemplate(ctx, Id('tpl').parse(id))
     return { path: `/templates/${id}`, body: { subject: 'Bye' }, lock }
+  },
+  async 'custom field'() {
+    const id = await create('/custom-fields', { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free'] })
+    const lock = (ctx: Ctx) => lockCustomField(ctx, Id('cfd').parse(id))
+    return { path: `/custom-fields/${id}`, body: { options: ['free', 'pro'] }, lock }
   },
 }
 
@@ -62,6 +69,18 @@ test.each(['campaign', 'template'] as const)('the templates of a %s are checked 
   const response = change(tag, prepared)
   await waitUntilBlocked(api.database.db)
   expect(await isFree(prepared.lock)).toBe(true)
+  await holding.commit()
+  expect((await response).status).toBeLessThan(300)
+})
+
+test.each(['campaign', 'custom field'] as const)('a change of a %s locks the quotas before it', async (what) => {
+  const prepared = await prepare[what]()
+  const tag = await readTag(prepared.path)
+  const holding = await openTransaction(api.database.db, (db) => prepared.lock({ ...api.ctx(workspace.id), db }))
+  onTestFinished(() => holding.commit())
+  const response = change(tag, prepared)
+  await waitUntilBlocked(api.database.db)
+  expect(await isFree(lockQuotas)).toBe(false)
   await holding.commit()
   expect((await response).status).toBeLessThan(300)
 })
