@@ -9,6 +9,7 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { canDeadlock, deadlockOnce } from '@rapport/testing/postgres/deadlock-once.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import type { Db } from '../db/client.ts'
@@ -16,7 +17,7 @@ import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
-import { cancelCampaign, pauseCampaign } from './lifecycle.ts'
+import { cancelCampaign, pauseCampaign, retryCampaign } from './lifecycle.ts'
 import { interruptRecipients } from './recipient-counters.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { askAgain, claimRecipients, recordRecipientOutcomes } from './sending.ts'
@@ -57,6 +58,17 @@ test.each([
   expect(await claimRecipients(ctx, batch, [])).toMatchObject({ isStopped: false })
   await stopping.commit()
   expect(await claimRecipients(ctx, batch, [])).toMatchObject({ isStopped: true })
+})
+
+// It locks batches in the order in which it finds them, and so does a report about several recipients.
+test.skipIf(!canDeadlock())('a retry that deadlocks once is repeated', async () => {
+  const { ctx, batch, recipients } = await claimSentCampaign()
+  const failed = recipients.map(({ id }) => ({ contactId: id, status: 'FAILED' as const, error: '550 no' }))
+  await recordRecipientOutcomes(ctx, batch, failed)
+  const retry = async () => {
+    expect(await retryCampaign(ctx, batch.campaignId, { includeInterrupted: false })).toEqual({ queued: 3 })
+  }
+  expect(await deadlockOnce(database.db, ['campaign_recipients'], retry)).toBe(true)
 })
 
 /** Returns the plan of a prepared statement for any parameters. */
