@@ -64,6 +64,8 @@ const sequencesOfKeys = [
   'bounce · the key is lost · ask A · link A · remove B · A is CONFIRMED · B is UNSUBSCRIBED',
   'complain · the key is lost · confirm C: 409 · file CONFIRMED C · C is none · file PENDING C · C is none',
   'bounce · the key is lost · confirm C: 409 · lost rows are 2 · suppress as BOUNCED · lift · confirm C · A is CONFIRMED',
+  'bounce · the key is lost · operator opts out all · operator undoes all · A is BOUNCED · B is BOUNCED',
+  'as b · confirm A · bounce · the key is lost · leave A · confirm C: 409',
   'operator opts out A · from here · the key is rotated · operator opts out A · rows are the same · operator undoes A · A is CONFIRMED',
 ]
 

@@ -189,6 +189,13 @@ const given = [
     replacement: '',
   },
   {
+    name: 'an opt-out and its undo make an address mailable whose bounce is lost',
+    file: `${core}/operations/contacts/opt-out-contact.ts`,
+    search: '    restoreLostRows(ctx, records)\n',
+    replacement: '',
+    tests: linkTests,
+  },
+  {
     name: 'a contact that is created while its address is suppressed is subscribed',
     file: `${core}/suppressions/lock-people.ts`,
     search: "  const moments = await lockAddresses(ctx, emails, 'exclusive')\n",

@@ -4,6 +4,7 @@ import { addSuppression, listRows, lockConsent, removeSuppressions, toKey } from
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { undoLifetimeMs } from '../../consent/link-rules.ts'
+import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { addOptOutProof, removeProofs } from '../../consent/operator-proofs.ts'
 import type { OptOutInput, OptOutQuery } from '../../consent/subscriptions.schema.ts'
 import type { Contact } from '../../contacts/contacts.schema.ts'
@@ -24,6 +25,7 @@ export function optOutContact(ctx: Ctx, id: ContactId, { listId, note }: OptOutI
     if (!contact) throw notFound('Contact')
     if (listId && !(await lockList(ctx, listId))) throw invalidField('listId', 'List not found')
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+    restoreLostRows(ctx, records)
     const { row } = addSuppression(ctx, records, {
       email: contact.email,
       listId: listId ?? null,

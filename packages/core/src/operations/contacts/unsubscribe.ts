@@ -13,6 +13,7 @@ import {
 import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { findUndone, undoLifetimeMs } from '../../consent/link-rules.ts'
+import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { givenConsent, withProof } from '../../consent/proofs.ts'
 import { invalidLink } from '../../kernel/errors.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
@@ -69,6 +70,7 @@ export async function leaveByLink(
   const contact = contacts.find(({ id }) => id === seen?.id)
   if (seen && contact?.email !== seen.email) throw changedBeforeLock
   if (!isListed) return { isFirst: false }
+  restoreLostRows(ctx, records)
   const before = contact && listId && records.subscriptions.get(toKey({ listId, contactId: contact.id }))
   const isFirst = contact !== undefined && !hasLeft(before, listRows(records, contact.email, listId))
   // What holds for two addresses cannot be undone for one.
