@@ -77,7 +77,7 @@ const Consent = z
     claimed: z
       .boolean()
       .describe(
-        'Whether `confirmedAt` and `address` are what the file of an import claims. Otherwise this installation recorded them.',
+        'Whether the file of an import claims `address`, unless it is `null`, and `confirmedAt`, unless it equals `at`. Otherwise this installation recorded them.',
       ),
   })
   .meta({ id: 'Consent', description: 'The proof that a contact consented to a subscription.' })

@@ -248,6 +248,7 @@ test('the proof of consent keeps what the source claims', async () => {
     'zoe@example.com,,',
     `kay@example.com,${soon},`,
     'max@example.com,2999-01-01,',
+    'eve@example.com,,203.0.113.8',
   ].join('\n')
   const record = await runTestImport(ctx, file, { listId: list.id })
   expect(record.errors).toEqual([{ line: 5, message: 'confirmedAt: must not be in the future' }])
@@ -265,6 +266,8 @@ test('the proof of consent keeps what the source claims', async () => {
     ],
   })
   expect(await proofOf('zoe@example.com')).toMatchObject({ consents: [{ address: null, claimed: false }] })
+  const [recorded] = (await proofOf('eve@example.com'))?.consents ?? []
+  expect(recorded).toMatchObject({ address: '203.0.113.8', claimed: true, confirmedAt: recorded?.at })
   const kay = await proofOf('kay@example.com')
   expect(kay?.consents[0]?.claimed).toBe(true)
   expect(Date.parse(kay?.confirmedAt ?? '')).toBeLessThanOrEqual(Date.now())

@@ -1165,7 +1165,7 @@ export type Consent = {
      */
     note: string | null;
     /**
-     * Whether `confirmedAt` and `address` are what the file of an import claims. Otherwise this installation recorded them.
+     * Whether the file of an import claims `address`, unless it is `null`, and `confirmedAt`, unless it equals `at`. Otherwise this installation recorded them.
      */
     claimed: boolean;
 };

@@ -43,7 +43,7 @@ export interface Consent {
   confirmedFrom: string | null
   /** The former address of the contact as a keyed hash, by ADDRESS_CHANGED. */
   formerEmailHash?: string
-  /** Whether the moment and the address of the contact are those that the file of an import claims. */
+  /** Whether the file of an import claims `address`, unless it is null, and `confirmedAt`, unless it equals `at`. */
   claimed?: boolean
   /** What the contact said, by OPERATOR. */
   note?: string | null
