@@ -17,14 +17,20 @@ interface Reported {
   note: string | null
 }
 
-/** Adds the proof of an opt-out that an operator records to the subscriptions that it is about, also to ended ones. */
+/**
+ * Adds the proof of an opt-out that an operator records to the subscriptions that it is about, also to ended ones. Recorded
+ * again, it has one proof, so that repetitions do not push out the others.
+ */
 export function addOptOutProof(ctx: Ctx, records: ConsentRecords, { contact, row, note }: Reported): void {
   const { listId } = row
   if (listId) ensureSubscription(ctx, records, { listId, contactId: contact.id })
   const proof = operatorProof(ctx, { email: contact.email, note, at: records.now, suppressionId: row.id })
   for (const state of listSubscriptions(records, contact.id)) {
     if (listId && state.listId !== listId) continue
-    setSubscription(records, { ...state, consent: [proof, ...(state.consent ?? [])].slice(0, maxProofs) })
+    const former = state.consent?.find(({ suppressionId }) => suppressionId === row.id)
+    const others = state.consent?.filter(({ suppressionId }) => suppressionId !== row.id) ?? []
+    const latest = { ...proof, note: note ?? former?.note ?? null }
+    setSubscription(records, { ...state, consent: [latest, ...others].slice(0, maxProofs) })
   }
 }
 
