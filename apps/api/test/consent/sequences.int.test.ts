@@ -66,6 +66,8 @@ const sequencesOfKeys = [
   'bounce · the key is lost · confirm C: 409 · lost rows are 2 · suppress as BOUNCED · lift · confirm C · A is CONFIRMED',
   'bounce · the key is lost · operator opts out all · operator undoes all · A is BOUNCED · B is BOUNCED',
   'as b · confirm A · bounce · the key is lost · leave A · confirm C: 409',
+  'complain · the key is lost · delete list A · delete list B · confirm C: 409',
+  'bounce · the key is lost · delete list A · delete list B · confirm C: 409 · lift · confirm C',
   'operator opts out A · from here · the key is rotated · operator opts out A · rows are the same · operator undoes A · A is CONFIRMED',
 ]
 

@@ -2,6 +2,7 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { type ContactId, type ListId, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
+import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import type { Suppression } from '@rapport/core/suppressions/suppressions.schema.ts'
@@ -61,6 +62,13 @@ export async function clickTwice(story: Story, list: string): Promise<Response> 
   const url = await linkOf(story, list)
   const statuses = (await Promise.all([unsubscribe(story, url), unsubscribe(story, url)])).map(({ status }) => status)
   return { status: Math.max(...statuses) }
+}
+
+/** Deletes a list, and clears it as the worker does. */
+export async function deleteList(story: Story, list: string): Promise<Response> {
+  const response = await call(story, `DELETE /lists/${listOf(story, list)}`)
+  while (await clearDeletedList(ctxOf(story), uuidOf(listOf(story, list))));
+  return response
 }
 
 /** Counts whom a campaign to the list would reach. */

@@ -17,6 +17,7 @@ import {
   clickTwice,
   countAudience,
   countMails,
+  deleteList,
   emailOf,
   findContact,
   importExport,
@@ -87,6 +88,7 @@ const steps: Record<string, Step> = {
     return call(story, `POST /contacts/${kept}/merge`, { body: { contactId } })
   },
   erase: async (story) => call(story, `DELETE /contacts/${await findContact(story)}`),
+  'delete list _': (story, [list = '']) => deleteList(story, list),
   'changes must be confirmed': (story) => call(story, 'PATCH /workspace', { body: { confirmChangedAddress: true } }),
   // The installation.
   'the key is rotated': (story) => changeKey(story, { SECRET_KEY_PREVIOUS: story.api.config.SECRET_KEY }),

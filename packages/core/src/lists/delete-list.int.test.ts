@@ -96,7 +96,7 @@ test('a deleted list is unavailable immediately, before the worker clears it', a
 test('clears a list in batches that keep the status of every contact correct', async () => {
   const other = await createTestList(ctx, { name: 'Stays' })
   const ids = await addSubscribers(ctx, list.id, { count: 1_100 })
-  await addSubscribers(ctx, list.id, { count: 3, status: 'COMPLAINED', name: 'left' })
+  await addSubscribers(ctx, list.id, { count: 3, status: 'UNSUBSCRIBED', name: 'left' })
   for (const id of ids.slice(0, 2)) await addSubscriber(ctx, other.id, { contactId: id, status: 'CONFIRMED' })
   const [campaign, form] = [await createTestCampaign(ctx, { listId: list.id }), await createForm(ctx, formInput())]
   const before = await readContact(ctx, ids[0] ?? newId('con'))

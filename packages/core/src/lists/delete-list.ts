@@ -1,12 +1,15 @@
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { type AddressedContact, lockConsent } from '../consent/consent-records.ts'
+import { deriveStatuses } from '../consent/derive-statuses.ts'
+import { restoreLostRows } from '../consent/lost-rows.ts'
 import { refreshSubscribedStatus } from '../consent/subscribed-status.ts'
 import { emit } from '../events/emit.ts'
 import { giveUpMailsOfList } from '../mail/budget/visitor-mails.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
-import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
+import { idOf, type ListId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../work/enqueue.ts'
 import { campaigns, forms, lists, subscriptions, suppressions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
@@ -77,17 +80,26 @@ async function clearReferences(ctx: Ctx, listId: ListId): Promise<void> {
   }
 }
 
-async function findSubscribers(ctx: Ctx, listId: ListId): Promise<ContactId[]> {
-  const rows = await ctx.db
-    .select({ contactId: subscriptions.contactId })
+type Subscriber = Pick<typeof subscriptions.$inferSelect, 'contactId' | 'status'>
+
+function findSubscribers(ctx: Ctx, listId: ListId): Promise<Subscriber[]> {
+  return ctx.db
+    .select({ contactId: subscriptions.contactId, status: subscriptions.status })
     .from(subscriptions)
     .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.listId, listId)))
     .limit(batchSize)
-  return rows.map((row) => row.contactId)
 }
 
-async function removeSubscriptions(ctx: Ctx, listId: ListId, contactIds: readonly ContactId[]) {
-  await lockContacts(ctx, contactIds)
+async function removeSubscriptions(ctx: Ctx, listId: ListId, subscribers: readonly Subscriber[]) {
+  const contactIds = subscribers.map(({ contactId }) => contactId)
+  const contacts = await lockContacts(ctx, contactIds)
+  const isForAll = ({ status }: Subscriber) => status === 'BOUNCED' || status === 'COMPLAINED'
+  const ended = new Set(subscribers.filter(isForAll).map(({ contactId }) => contactId))
+  if (ended.size > 0)
+    await storeLostRows(
+      ctx,
+      contacts.filter(({ id }) => ended.has(id)),
+    )
   await ctx.db
     .delete(subscriptions)
     .where(
@@ -98,6 +110,13 @@ async function removeSubscriptions(ctx: Ctx, listId: ListId, contactIds: readonl
       ),
     )
   await refreshSubscribedStatus(ctx, contactIds)
+}
+
+/** A bounce and a complaint are for all lists: without their row, these subscriptions alone may say so. */
+async function storeLostRows(ctx: Ctx, contacts: readonly AddressedContact[]): Promise<void> {
+  const records = await lockConsent(ctx, { contacts, mode: 'exclusive' })
+  restoreLostRows(ctx, records)
+  await deriveStatuses(ctx, { ...records, subscriptions: new Map() }, { emitsEvents: false, isActivity: false })
 }
 
 /** What was said about the list alone: in the order in which `readRows` reads, and others write. */

@@ -189,6 +189,13 @@ const given = [
     replacement: '',
   },
   {
+    name: 'a complaint whose row is lost is forgotten with its list',
+    file: `${core}/lists/delete-list.ts`,
+    search: '  restoreLostRows(ctx, records)\n',
+    replacement: '',
+    tests: linkTests,
+  },
+  {
     name: 'an opt-out and its undo make an address mailable whose bounce is lost',
     file: `${core}/operations/contacts/opt-out-contact.ts`,
     search: '    restoreLostRows(ctx, records)\n',
