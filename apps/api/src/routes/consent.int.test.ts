@@ -3,9 +3,10 @@ import type { Consent } from '@rapport/core/db/schema/index.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
+import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { aTimestamp, anId, freshAddress, freshEmail, startTestApi, type TestWorkspace } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
@@ -64,8 +65,8 @@ async function importFile({ email, listId }: Visit) {
   return { method: 'IMPORT', address: null, importId: body.id, actorId: anId('key') } as const
 }
 
-async function confirm({ email, clickAddress: from }: Visit) {
-  const token = await api.tokenMailedTo(email)
+async function confirm({ email, clickAddress: from }: Visit, given?: string) {
+  const token = given ?? (await api.tokenMailedTo(email))
   expect((await api.call('POST', `/public/subscriptions/confirm?token=${token}`, { from })).status).toBe(200)
   return { doubleOptIn: true, confirmedFrom: from }
 }
@@ -108,6 +109,8 @@ const proof = (visit: Visit, expected: Expected) => ({
   ...expected,
 })
 
+const pending = { doubleOptIn: true, confirmedAt: null, issuedAt: aTimestamp }
+
 const withoutLink: Record<string, Way> = {
   'an API key': (visit) => add(visit),
   'a user': (visit) => add(visit, { token: workspace.token }),
@@ -147,8 +150,7 @@ describe('stores the proof of consent by', () => {
   test.each(Object.entries(withLink))('%s, with double opt-in', async (_, way) => {
     const visit = await createVisit()
     const expected = await way(visit)
-    const pending = { doubleOptIn: true, confirmedAt: null }
-    expect(await readConsents(visit)).toEqual([proof(visit, { ...expected, ...pending })])
+    expect((await readConsents(visit))[0]).toEqual(proof(visit, { ...expected, ...pending }))
     const completed = { ...expected, ...(await confirm(visit)) }
     expect(await readConsents(visit)).toEqual([proof(visit, completed)])
   })
@@ -158,6 +160,48 @@ describe('stores the proof of consent by', () => {
     await subscribe(visit)
     await api.query('update subscriptions set consent = null')
     const completed = { method: 'CONFIRMATION_LINK', address: visit.clickAddress, ...(await confirm(visit)) } as const
+    expect(await readConsents(visit)).toEqual([proof(visit, completed)])
+  })
+})
+
+describe('a link completes the request that it was mailed for', () => {
+  test('after another person has asked with the address', async () => {
+    const visit = await createVisit()
+    const own = await visitForm(visit)
+    const token = await api.tokenMailedTo(visit.email)
+    await api.query('delete from mail_requests')
+    const other = await subscribe({ ...visit, address: freshAddress() })
+    expect(await readConsents(visit)).toEqual([
+      proof(visit, { ...other, ...pending }),
+      proof(visit, { ...own, ...pending }),
+    ])
+    const completed = { ...own, ...(await confirm(visit, token)) }
+    expect(await readConsents(visit)).toEqual([proof(visit, completed)])
+  })
+
+  test('after the contact had another address, with another request', async () => {
+    const visit = await createVisit()
+    const own = await subscribe(visit)
+    const token = await api.tokenMailedTo(visit.email)
+    const contact = `/contacts/${await findContactId(visit.email)}`
+    const email = freshEmail()
+    const move = (body: { email: string }) => api.call('PATCH', contact, { key: workspace.key, body })
+    await move({ email })
+    await subscribe({ ...visit, email })
+    expect((await move({ email: visit.email })).status).toBe(200)
+    const completed = { ...own, ...(await confirm(visit, token)) }
+    expect(await readConsents(visit)).toEqual([proof(visit, completed)])
+  })
+
+  test('or the last of several, whose email waited for the budget', async () => {
+    const ctx = api.ctx(workspace.id)
+    await setQuotas(ctx, { confirmations: 100 })
+    onTestFinished(() => setQuotas(ctx, { confirmations: null }))
+    const visit = await createVisit()
+    await subscribe(visit)
+    const last = await visitForm({ ...visit, address: freshAddress() })
+    expect(await readConsents(visit)).toEqual([proof(visit, { ...last, ...pending })])
+    const completed = { ...last, ...(await confirm(visit)) }
     expect(await readConsents(visit)).toEqual([proof(visit, completed)])
   })
 })
@@ -175,7 +219,6 @@ describe('keeps the proof of an ended subscription', () => {
     await api.query(`update subscriptions set unsubscribed_at = now() - interval '1 h'`)
     await api.query('delete from mail_requests')
     const third = await subscribe(visit)
-    const pending = { doubleOptIn: true, confirmedAt: null }
     expect(await readConsents(visit)).toEqual([proof(visit, { ...third, ...pending }), second, first])
     const completed = proof(visit, { ...third, ...(await confirm(visit)) })
     expect(await readConsents(visit)).toEqual([completed, second, first])

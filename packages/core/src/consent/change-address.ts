@@ -118,7 +118,9 @@ export async function moveConfirmed(
   for (const state of agreed) {
     const pending = { ownStatus: 'PENDING', ownStatusAt: records.startedAt, confirmedAt: null } as const
     const mustConfirm = isSet || state.ownStatus === 'PENDING'
-    const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
+    const proof = mustConfirm
+      ? requestedConsent(ctx, to, { ...source, issuedAt: records.startedAt })
+      : givenConsent(ctx, to, source)
     setSubscription(records, { ...state, consent: withProof(state.consent, proof), ...(mustConfirm && pending) })
     if (mustConfirm) asked.add(toKey(state))
   }

@@ -34,6 +34,6 @@ export async function listSubscriptionsOfContact(
 }
 
 function toConsent(consent: Consent) {
-  const { suppressionId: _, formerEmailHash = null, note = null, claimed = false, ...shown } = consent
+  const { suppressionId: _, issuedAt: _link, formerEmailHash = null, note = null, claimed = false, ...shown } = consent
   return { ...shown, formerEmailHash, note, claimed }
 }

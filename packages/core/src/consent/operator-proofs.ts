@@ -8,7 +8,7 @@ import {
   listSubscriptions,
   setSubscription,
 } from './consent-records.ts'
-import { maxProofs, operatorProof } from './proofs.ts'
+import { limitProofs, operatorProof } from './proofs.ts'
 import type { SuppressionRow } from './suppression-rows.ts'
 
 interface Reported {
@@ -30,7 +30,7 @@ export function addOptOutProof(ctx: Ctx, records: ConsentRecords, { contact, row
     const former = state.consent?.find(({ suppressionId }) => suppressionId === row.id)
     const others = state.consent?.filter(({ suppressionId }) => suppressionId !== row.id) ?? []
     const latest = { ...proof, note: note ?? former?.note ?? null }
-    setSubscription(records, { ...state, consent: [latest, ...others].slice(0, maxProofs) })
+    setSubscription(records, { ...state, consent: limitProofs([latest, ...others]) })
   }
 }
 

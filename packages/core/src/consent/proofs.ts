@@ -4,6 +4,7 @@
  */
 import type { Consent } from '../db/schema/index.ts'
 import type { FormId, ImportId, SuppressionId } from '../kernel/ids.ts'
+import { isSameAddress } from '../kernel/values/email-key.ts'
 import { clientAddressOf, type Ctx, getActorId } from '../request/context.ts'
 import { type Timestamp, timestampNow } from '../kernel/validation.ts'
 
@@ -16,6 +17,8 @@ export interface ConsentSource {
   formerEmailHash?: string
   /** Default: the actor of the request. */
   actorId?: string | null
+  /** The moment in the link that completes it. */
+  issuedAt?: Timestamp
   reported?: ReportedConsent | undefined
 }
 
@@ -25,8 +28,8 @@ export interface ReportedConsent {
   address?: string | undefined
 }
 
-/** How many proofs a subscription keeps. */
-export const maxProofs = 20
+/** How many proofs a subscription keeps, and how many requests: anybody can make those, and they push out no proof. */
+const maxProofs = 20
 const reportedMethods: readonly Consent['method'][] = ['API', 'IMPORT', 'ADDRESS_CHANGED']
 
 /** A consent that confirms a subscription now, without a link in an email. */
@@ -56,38 +59,54 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
     confirmedAt: null,
     confirmedFrom: null,
     ...(source.formerEmailHash !== undefined && { formerEmailHash: source.formerEmailHash }),
+    ...(source.issuedAt !== undefined && { issuedAt: source.issuedAt }),
   }
 }
 
 /**
- * Proofs with one more, which replaces a request that was not confirmed. Opt-outs that an operator reported are kept.
+ * Proofs with one more. A request replaces one with the same link, because its email still waited. A consent that is
+ * complete ends all requests. Opt-outs that an operator reported are kept.
  */
 export function withProof(proofs: readonly Consent[] | null, added: Consent): Consent[] {
-  const kept = (proofs ?? []).filter((proof) => !isOpenRequest(proof))
-  return [added, ...kept].slice(0, maxProofs)
+  const isKept = (proof: Consent) =>
+    !isOpenRequest(proof) || (isOpenRequest(added) && proof.issuedAt !== added.issuedAt)
+  return limitProofs([added, ...(proofs ?? []).filter(isKept)])
+}
+
+/** The latest proofs, and the latest requests, in their order. */
+export function limitProofs(proofs: readonly Consent[]): Consent[] {
+  const [requests, others] = [proofs.filter(isOpenRequest), proofs.filter((proof) => !isOpenRequest(proof))]
+  const kept = new Set([requests, others].flatMap((some) => some.slice(0, maxProofs)))
+  return proofs.filter((proof) => kept.has(proof))
 }
 
 /**
- * The proofs of two subscriptions that become one, the latest first. An open request stays first, as the link completes
- * it, and that of the other contact goes, as its link is for an address that is gone.
+ * The proofs of two subscriptions that become one, the latest first. Open requests stay first, and those of the other
+ * contact go, as their links are for an address that is gone.
  */
 export function mergeProofs(kept: readonly Consent[] | null, other: readonly Consent[] | null): Consent[] | null {
-  const open = (kept ?? []).slice(0, 1).filter(isOpenRequest)
+  const open = (kept ?? []).filter(isOpenRequest)
   const closed = [...(kept ?? []), ...(other ?? [])].filter((proof) => !isOpenRequest(proof))
   const proofs = [...open, ...closed.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))]
-  return proofs.length > 0 ? proofs.slice(0, maxProofs) : null
+  return proofs.length > 0 ? limitProofs(proofs) : null
 }
 
 /** Whether a proof is a request that its link has not confirmed. */
 const isOpenRequest = ({ confirmedAt, method }: Consent) => confirmedAt === null && method !== 'OPERATOR'
 
-/** Proofs after the contact has used the link in an email, which completes the last request. */
-export function withConfirmation(ctx: Ctx, email: string, proofs: readonly Consent[] | null): Consent[] {
-  const link = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })
-  const completed = { confirmedAt: link.at, confirmedFrom: link.address }
-  const [last, ...earlier] = proofs ?? []
-  if (last && isOpenRequest(last)) return [{ ...last, ...completed }, ...earlier]
-  return withProof(proofs, { ...link, ...completed })
+/**
+ * Proofs after the contact has used the link in an email. It completes the request that it was mailed for: another one may
+ * be of another person, who knows the address.
+ */
+export function withConfirmation(
+  ctx: Ctx,
+  proofs: readonly Consent[] | null,
+  { email, issuedAt }: { email: string; issuedAt: Timestamp },
+): Consent[] {
+  const used = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })
+  const isOfLink = (proof: Consent) => proof.issuedAt === issuedAt && isSameAddress(proof.email, email)
+  const { issuedAt: _, ...request } = proofs?.find((proof) => isOpenRequest(proof) && isOfLink(proof)) ?? used
+  return withProof(proofs, { ...request, confirmedAt: used.at, confirmedFrom: used.address })
 }
 
 /** The proof of an opt-out that a user or API key reports. */

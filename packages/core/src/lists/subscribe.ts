@@ -107,7 +107,7 @@ export async function askByMail(
   { request, rows, asked, isNew, isAfterRemoval }: Asking,
 ): Promise<boolean> {
   const { contact, listId, consent, tracking, locale } = request
-  const isMailed = await requestConfirmationMail(ctx, {
+  const mailed = await requestConfirmationMail(ctx, {
     kind: 'CONFIRMATION',
     email: contact.email,
     listId,
@@ -117,11 +117,12 @@ export async function askByMail(
     tracking,
     locale,
   })
-  if (isMailed && !isNew) {
-    const proof = requestedConsent(ctx, contact.email, consent)
+  if (mailed && !isNew) {
+    const issuedAt = mailed.waitingSince ?? records.startedAt
+    const proof = requestedConsent(ctx, contact.email, { ...consent, issuedAt })
     setSubscription(records, { ...asked, consent: withProof(asked.consent, proof) })
   }
-  return isMailed
+  return mailed !== undefined
 }
 
 /**
@@ -146,7 +147,7 @@ export function setPending(
   { contact, listId, source, consent, at }: SubscriptionRequest & { at: Timestamp },
 ): SubscriptionState {
   const key = { listId, contactId: contact.id }
-  const proof = requestedConsent(ctx, contact.email, consent)
+  const proof = requestedConsent(ctx, contact.email, { ...consent, issuedAt: at })
   const pending = { ownStatus: 'PENDING', ownStatusAt: at } as const
   const current = records.subscriptions.get(toKey(key))
   const state: SubscriptionState = current
@@ -185,7 +186,7 @@ export async function confirmSubscription(
         ownStatus: 'CONFIRMED',
         ownStatusAt: records.now,
         confirmedAt: records.now,
-        consent: withConfirmation(ctx, contact.email, state.consent),
+        consent: withConfirmation(ctx, state.consent, { email: contact.email, issuedAt }),
       })
       await returnToList(records, { rows, listOthers: () => listOtherLists(ctx, listId) })
       await recordUsedLink(ctx, { kind: 'CONFIRMATION', contactId: contact.id, listId })

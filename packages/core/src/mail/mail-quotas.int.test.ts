@@ -103,8 +103,8 @@ describe('confirmations', () => {
     const ctx = await newCtx()
     const contactId = newId('con')
     const { email } = victim
-    const ask = (kind: RequestedMailKind, listId?: ListId) =>
-      requestConfirmationMail(ctx, { kind, email, contactId, ...(listId && { listId }) })
+    const ask = async (kind: RequestedMailKind, listId?: ListId) =>
+      (await requestConfirmationMail(ctx, { kind, email, contactId, ...(listId && { listId }) })) !== undefined
     for (let list = 0; list < 4; list++) expect(await ask('CONFIRMATION', newId('lst'))).toBe(true)
     expect(await ask('TRACKING_CONSENT')).toBe(true)
     expect(await ask('CONFIRMATION', newId('lst'))).toBe(false)

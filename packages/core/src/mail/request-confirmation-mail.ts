@@ -27,34 +27,40 @@ interface Requested {
   locale?: string | null | undefined
 }
 
+interface Mailed {
+  /** The moment of an email that waited already, and of its link. Of a new one, it is the start of the transaction. */
+  waitingSince: Timestamp | undefined
+}
+
 /**
  * Emails what a person asked for: at once if a caller with a credential says so, otherwise as the budget of the workspace
- * allows, which the caller does not learn. Returns false if a limit of `takeConfirmationQuota` is reached or the workspace may
- * not send mail yet.
+ * allows, which the caller does not learn. Returns undefined if a limit of `takeConfirmationQuota` is reached or the workspace
+ * may not send mail yet.
  */
 export async function requestConfirmationMail(
   ctx: Ctx,
   { kind, email, listId, contactId, isAfterRemoval, isRefused = () => false, tracking, locale }: Requested,
-): Promise<boolean> {
-  if (!(await canMail(ctx))) return false
+): Promise<Mailed | undefined> {
+  if (!(await canMail(ctx))) return undefined
   const quotas = await readQuotas(ctx)
   const { mailsPerAddress } = quotas
   const subject = { kind, contactId, listId }
   const isVisitor = ctx.actor.kind === 'public'
-  const { isSent, waitingId, areVoid } = await lockVisitorMails(ctx, subject, { email, isRefused })
-  if (isSent && !isAfterRemoval) return false
+  const { isSent, waiting, areVoid } = await lockVisitorMails(ctx, subject, { email, isRefused })
+  if (isSent && !isAfterRemoval) return undefined
   const limits = { kind, listId, mayFollowAtOnce: isAfterRemoval || areVoid, mailsPerAddress }
-  if (!waitingId && !(await takeConfirmationQuota(ctx, email, limits))) return false
+  if (!waiting && !(await takeConfirmationQuota(ctx, email, limits))) return undefined
   const data = {
     contactId,
     ...(listId && { listId }),
     ...(tracking?.length && { tracking }),
     ...(locale && { locale }),
   }
-  if (isVisitor && hasBudget(quotas, kind)) await storeVisitorMail(ctx, subject, { to: email, data, waitingId })
-  else {
-    await replaceWaitingMail(ctx, subject)
-    await enqueueMail(ctx, { kind, to: email, data })
+  if (isVisitor && hasBudget(quotas, kind)) {
+    await storeVisitorMail(ctx, subject, { to: email, data, waitingId: waiting?.id })
+    return { waitingSince: waiting?.createdAt }
   }
-  return true
+  await replaceWaitingMail(ctx, subject)
+  await enqueueMail(ctx, { kind, to: email, data })
+  return { waitingSince: undefined }
 }

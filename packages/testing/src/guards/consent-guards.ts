@@ -80,6 +80,13 @@ const given = [
     replacement: 'widens: (state) => toKey(state) === toKey(key)',
   },
   {
+    name: 'a link completes the request of another person',
+    file: `${core}/consent/proofs.ts`,
+    search: 'proof.issuedAt === issuedAt && isSameAddress',
+    replacement: 'isSameAddress',
+    tests: ['apps/api/src/routes/consent.int.test.ts'],
+  },
+  {
     name: 'a link from before an opt-out confirms',
     file: linkRules,
     search: 'return isOutdated || isRemoved ||',

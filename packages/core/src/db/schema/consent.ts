@@ -47,6 +47,8 @@ export interface Consent {
   claimed?: boolean
   /** What the contact said, by OPERATOR. */
   note?: string | null
+  /** Of a request that waits for its link: the moment in the link. */
+  issuedAt?: string
   /** By OPERATOR: the statement that it proves. An undo removes both. */
   suppressionId?: SuppressionId
 }

@@ -52,7 +52,7 @@ interface KnownMails {
   /** One was sent to the address within ten minutes, or is about to be. */
   isSent: boolean
   /** One to the address waits, and its link will do what was asked. It was counted when the visitor asked. */
-  waitingId: MailId | undefined
+  waiting: { id: MailId; createdAt: Timestamp } | undefined
   /** None to the address was sent, and none will be: the next one need not wait ten minutes. */
   areVoid: boolean
 }
@@ -75,13 +75,13 @@ export async function lockVisitorMails(
     .where(and(isAbout(ctx, subject), or(isWaiting, gt(releasedAt, recently))))
     .orderBy(visitorMails.createdAt, visitorMails.id)
     .for('update')
-  const known: KnownMails = { isSent: false, waitingId: undefined, areVoid: false }
+  const known: KnownMails = { isSent: false, waiting: undefined, areVoid: false }
   for (const { id, status, createdAt } of await findMailsTo(ctx, rows, email)) {
     const row = rows.find((one) => one.id === id)
     const wasReleased = row?.releasedAt && row.releasedAt > recently && row.releases > 0
     if (status !== 'PENDING' ? !wasReleased : isRefused(createdAt)) known.areVoid = true
     else if (wasReleased || row?.status === 'RELEASED') known.isSent = true
-    else known.waitingId = id
+    else known.waiting = { id, createdAt }
   }
   return known
 }

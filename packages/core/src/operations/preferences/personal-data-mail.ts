@@ -38,7 +38,8 @@ export async function requestPersonalData(
     await requireNotSuspended(ctx)
     const { id: contactId, email } = contact
     if (!canConfirm(await readSuppressions(ctx, { email }))) return
-    isSent = await requestConfirmationMail(ctx, { kind: 'PERSONAL_DATA', email, contactId, locale })
+    const mail = { kind: 'PERSONAL_DATA', email, contactId, locale } as const
+    isSent = (await requestConfirmationMail(ctx, mail)) !== undefined
     if (isSent) await audit(ctx, 'contact.exported', { subjectId: contactId })
   })
   return isSent
