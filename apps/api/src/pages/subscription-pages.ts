@@ -100,7 +100,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
       schema: schema(
         'public.unsubscribe',
         'Unsubscribe with one click (RFC 8058)',
-        'Sets the subscription to `UNSUBSCRIBED`. The body is ignored: the token is sufficient.',
+        'Sets the subscription to `UNSUBSCRIBED`. If the list was deleted, opts out of all newsletters. The body is ignored: the token is sufficient.',
       ),
     },
     submitUnsubscribe,
@@ -131,12 +131,16 @@ type ConfirmRequest = FastifyRequest<{
   Body: z.output<typeof PostedBoxes>
 }>
 
-/** Finds the list of a link, and how the page of the link names it. */
-async function preparePage(request: FastifyRequest, link: SubscriptionLink) {
+/** Finds the list of a link, and how the page of the link names it, or what the link is about without it. */
+async function preparePage(
+  request: FastifyRequest,
+  link: SubscriptionLink,
+  without: 'anyEmails' | 'allNewsletters' = 'anyEmails',
+) {
   const listSender = await findListSender(request.baseCtx, link)
   const language = readPageLanguage(request, listSender?.locales)
   const texts = language.texts.subscription
-  const emails = listSender ? texts.emails(listSender.list, listSender.sender) : texts.anyEmails
+  const emails = listSender ? texts.emails(listSender.list, listSender.sender) : texts[without]
   return { language, texts, emails, sender: listSender?.sender ?? '', branding: listSender?.branding }
 }
 
@@ -174,7 +178,7 @@ function describeGranted({ texts: { tracking } }: PageLanguage, sender: string, 
 async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
   if (isTestUnsubscribe(request.baseCtx, request.query.token)) return sendTestMessage(request, reply)
   const subscription = openUnsubscribe(request.baseCtx, request.query.token)
-  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  const { language, texts, emails, branding } = await preparePage(request, subscription, 'allNewsletters')
   const { title, text, button } = texts.unsubscribe
   const link = linkToPreferences(request.baseCtx, subscription, language)
   return sendMessage(reply, { language, title, text: text(emails), button, branding, ...link })
@@ -183,7 +187,7 @@ async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
 async function submitUnsubscribe(request: TokenRequest, reply: FastifyReply) {
   if (isTestUnsubscribe(request.baseCtx, request.query.token)) return sendTestMessage(request, reply)
   const subscription = openUnsubscribe(request.baseCtx, request.query.token)
-  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  const { language, texts, emails, branding } = await preparePage(request, subscription, 'allNewsletters')
   const undo = await unsubscribe(request.baseCtx, request.query.token)
   const { title, button, ...unsubscribed } = texts.unsubscribed
   const text = unsubscribed.text(emails)

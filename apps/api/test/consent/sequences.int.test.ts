@@ -47,6 +47,7 @@ const sequences = [
   'as b · suppress as BOUNCED · ask A · A is none · lift · ask A · A is PENDING',
   'complain · ask A · link A · A is CONFIRMED · complain · A is COMPLAINED',
   'gets a mail of A · erase · confirm A · old link · A is UNSUBSCRIBED · A reaches 0',
+  'gets a mail of A · delete list A · old link · B is UNSUBSCRIBED · confirm C: 409',
   ...noes.map((no) => `${no} · ask A · link A · A is CONFIRMED`),
   ...pairs.map(({ first, second }) => `${first} · ask A · ${second} · link A: 400`),
   ...['one-click A', ...noes, ...others].map((no) => `one-click A · ${no} · undo: 400`),

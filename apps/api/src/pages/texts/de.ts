@@ -19,6 +19,7 @@ export const de: PageTexts = {
   subscription: {
     emails: (list, sender) => `„${list}“ von ${sender}`,
     anyEmails: 'die E-Mails dieser Liste',
+    allNewsletters: 'die Newsletter dieses Absenders, auch die später hinzukommenden,',
     confirm: {
       title: 'Bestätigen Sie Ihre Anmeldung',
       text: (emails) =>

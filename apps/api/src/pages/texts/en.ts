@@ -19,6 +19,8 @@ export const en = {
     /** The object of the sentences below. */
     emails: (list: string, sender: string) => `“${list}” from ${sender}`,
     anyEmails: 'emails from this list',
+    /** By an unsubscribe link whose list was deleted. */
+    allNewsletters: 'the newsletters of this sender, including those that are added later',
     confirm: {
       title: 'Confirm your subscription',
       text: (emails: string) => `Click the button to receive ${emails}. You can unsubscribe at any time.`,

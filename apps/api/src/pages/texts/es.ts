@@ -19,6 +19,7 @@ export const es: PageTexts = {
   subscription: {
     emails: (list, sender) => `«${list}» de ${sender}`,
     anyEmails: 'los correos de esta lista',
+    allNewsletters: 'los boletines de este remitente, incluidos los que se creen más adelante',
     confirm: {
       title: 'Confirme su suscripción',
       text: (emails) => `Haga clic en el botón para recibir ${emails}. Puede darse de baja en cualquier momento.`,

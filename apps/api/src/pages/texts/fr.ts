@@ -19,6 +19,7 @@ export const fr: PageTexts = {
   subscription: {
     emails: (list, sender) => `«\u202f${list}\u202f» (${sender})`,
     anyEmails: 'les e-mails de cette liste',
+    allNewsletters: 'les newsletters de cet expéditeur, y compris celles créées par la suite',
     confirm: {
       title: 'Confirmez votre inscription',
       text: (emails) => `Cliquez sur le bouton pour recevoir ${emails}. Vous pourrez vous désinscrire à tout moment.`,

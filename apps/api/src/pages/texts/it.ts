@@ -19,6 +19,7 @@ export const it: PageTexts = {
   subscription: {
     emails: (list, sender) => `«${list}» di ${sender}`,
     anyEmails: 'le email di questa lista',
+    allNewsletters: 'le newsletter di questo mittente, comprese quelle create in futuro',
     confirm: {
       title: 'Confermi la Sua iscrizione',
       text: (emails) =>

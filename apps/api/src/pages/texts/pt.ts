@@ -16,6 +16,7 @@ export const pt: PageTexts = {
   subscription: {
     emails: (list, sender) => `“${list}”, de ${sender}`,
     anyEmails: 'os e-mails desta lista',
+    allNewsletters: 'as newsletters deste remetente, inclusive as que forem criadas no futuro',
     confirm: {
       title: 'Confirme sua inscrição',
       text: (emails) => `Clique no botão para receber ${emails}. Você pode cancelar a inscrição a qualquer momento.`,

@@ -2,14 +2,18 @@ import { claimTestBatch, sendTestBatch } from '@rapport/testing/fixtures/campaig
 import {
   createTestCampaign,
   createTestContact,
+  createTestList,
   createTestWorker,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { unsubscribeTokenOf } from '@rapport/testing/consent/test-subscriber.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
-import { addSubscriber } from '../../lists/subscribers.ts'
+import { type ListId, uuidOf } from '../../kernel/ids.ts'
+import { clearDeletedList, deleteList } from '../../lists/delete-list.ts'
+import { addSubscriber, readSubscriber } from '../../lists/subscribers.ts'
 import { unsubscribeUrl } from '../../lists/subscription-links.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import { deleteContact } from './delete-contact.ts'
@@ -41,6 +45,19 @@ test('a link in an email to a deleted contact stops campaigns to the next contac
   })
   expect(emails).not.toContain(email)
   expect(stats).toMatchObject({ queued: 2, sent: 1, skipped: 1, pending: 0 })
+})
+
+test('the link of a list that was deleted opts out of all newsletters', async () => {
+  const [deleted, list] = [await createTestList(ctx), await createTestList(ctx)]
+  const { id: contactId } = await createTestContact(ctx, { email })
+  const add = (listId: ListId) => addSubscriber(ctx, listId, { contactId, status: 'CONFIRMED' })
+  for (const { id } of [deleted, list]) await add(id)
+  const token = unsubscribeTokenOf(ctx, deleted, { id: contactId, email })
+  await deleteList(ctx, deleted.id)
+  while (await clearDeletedList(ctx, uuidOf(deleted.id)));
+  expect(await unsubscribe(ctx, token)).toBeUndefined()
+  expect(await readSubscriber(ctx, list.id, contactId)).toMatchObject({ status: 'UNSUBSCRIBED' })
+  await expect(add((await createTestList(ctx)).id)).rejects.toMatchObject({ code: 'opted_out' })
 })
 
 test('an address that is suppressed after `send` is skipped', async () => {

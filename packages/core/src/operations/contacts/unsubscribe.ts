@@ -27,14 +27,14 @@ import { lockPeople } from '../../suppressions/lock-people.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address of that email, whichever contact has
- * it now. Idempotent. No-op if the list or the workspace no longer exists. If this call ended a confirmed subscription,
- * returns the token that undoes it.
+ * it now. If the list no longer exists, they leave every list: another one may have the same people. Idempotent. No-op if the
+ * workspace no longer exists. If this call ended a confirmed subscription to the list, returns the token that undoes it.
  */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<string | undefined> {
   const { campaignId, workspaceId, ...link } = openUnsubscribe(base, token)
   return inRounds(publicContext(base, workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return undefined
-    const { isFirst, undo } = await leaveByLink(ctx, link)
+    const { isFirst, undo } = await leaveByLink(ctx, { ...link, orAll: true })
     if (isFirst && campaignId) await recordEngagement(ctx, { campaignId, contactId: link.contactId }, 'unsubscribed')
     return undo
   })
@@ -47,6 +47,8 @@ export interface Leaving {
   email: string
   /** Undefined: every list, also those to come. */
   listId?: ListId
+  /** Whether a list that no longer exists means every list. Default: it means nothing. */
+  orAll?: boolean
 }
 
 /**
@@ -55,7 +57,7 @@ export interface Leaving {
  */
 export async function leaveByLink(
   ctx: Ctx,
-  { contactId, email, listId }: Leaving,
+  { contactId, email, orAll = false, ...of }: Leaving,
 ): Promise<{ isFirst: boolean; undo?: string | undefined }> {
   const seen = await findCurrentContact(ctx, contactId)
   const emails = [...new Set([email, ...(seen ? [seen.email] : [])].map(emailKey))]
@@ -64,12 +66,13 @@ export async function leaveByLink(
     ctx,
     emails.map((one) => ({ email: one })),
     async () => {
-      if (listId) isListed = (await lockList(ctx, listId)) !== undefined
+      if (of.listId) isListed = (await lockList(ctx, of.listId)) !== undefined
     },
   )
   const contact = contacts.find(({ id }) => id === seen?.id)
   if (seen && contact?.email !== seen.email) throw changedBeforeLock
-  if (!isListed) return { isFirst: false }
+  if (!isListed && !orAll) return { isFirst: false }
+  const listId = isListed ? of.listId : undefined
   restoreLostRows(ctx, records)
   const before = contact && listId && records.subscriptions.get(toKey({ listId, contactId: contact.id }))
   const isFirst = contact !== undefined && !hasLeft(before, listRows(records, contact.email, listId))
