@@ -13,7 +13,7 @@ import {
   CampaignQuery,
   CampaignSummary,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { checkTemplates } from '@rapport/core/campaigns/rendering/check-templates.ts'
+import { checkTemplates } from '@rapport/core/rendering/check-templates.ts'
 import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 import { lockQuotas } from '@rapport/core/quotas/require-quota.ts'
 import { listTemplateVariables } from '@rapport/core/rendering/list-template-variables.ts'
