@@ -10,7 +10,7 @@ import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { aForm } from './isolation-cases.ts'
 import { freshEmail, type Operation, operationsOf, startTestApi } from './testing.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 import { trackHtml } from '@rapport/core/rendering/track-html.ts'
 
 const api = useForFile(() => startTestApi())

@@ -8,7 +8,7 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { expectError, freshEmail, operationsOf, startTestApi } from './testing.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

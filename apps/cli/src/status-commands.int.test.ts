@@ -14,7 +14,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { expect, test } from 'vitest'
 import { runCommandLine, runForJson } from './testing.ts'
-import { timestampAt } from '@rapport/core/kernel/validation.ts'
+import { timestampAt } from '@rapport/core/kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const show = async (...words: string[]) => (await runCommandLine(database.url, words)).stdout

@@ -14,7 +14,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { aForm } from '../../test/isolation-cases.ts'
 import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 
 const browser = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }
 

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { aForm } from '../../test/isolation-cases.ts'
 import { readEverything } from '../../test/isolation-workspace.ts'
 import { freshEmail, startTestApi } from '../../test/testing.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 import { trackHtml } from '@rapport/core/rendering/track-html.ts'
 
 const api = useForFile(() => startTestApi())

@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type ApiResponse, freshEmail, password, startTestApi } from '../../test/testing.ts'
 import { pageTexts } from './page-language.ts'
 import { listTexts } from './texts/list-texts.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

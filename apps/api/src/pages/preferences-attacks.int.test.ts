@@ -8,7 +8,7 @@ import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { readEverything } from '../../test/isolation-workspace.ts'
 import { countStatuses, freshEmail, startTestApi, type TestWorkspace } from '../../test/testing.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

@@ -4,7 +4,7 @@ import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

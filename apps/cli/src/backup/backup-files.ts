@@ -1,7 +1,7 @@
 /** The names of backups in their folder, and the files that later backups remove. */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Timestamp } from '@rapport/core/kernel/validation.ts'
+import type { Timestamp } from '@rapport/core/kernel/values/timestamps.ts'
 
 /** After the name of the database. */
 const ownName = /^(\d{8}T\d{6}Z)\.dump(\.age)?(\.partial)?$/

@@ -19,7 +19,7 @@ import { openDumpSource } from './dump-source.ts'
 import { prepareFolder, syncFolder } from './folder.ts'
 import { verifyBackup } from './verify-backup.ts'
 import { writeDump } from './write-dump.ts'
-import { timestampAt } from '@rapport/core/kernel/validation.ts'
+import { timestampAt } from '@rapport/core/kernel/values/timestamps.ts'
 
 export interface BackupOptions {
   directory: string | undefined

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { formatCount } from '../terminal.ts'
-import { timestampAt } from '@rapport/core/kernel/validation.ts'
+import { timestampAt } from '@rapport/core/kernel/values/timestamps.ts'
 
 export const restored = defineCommand({
   options: z.strictObject({

@@ -4,7 +4,7 @@ import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { deregisterWorker, recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { expect, test } from 'vitest'
 import { createClocksCheck } from './clocks.ts'
-import { timestampAt } from '@rapport/core/kernel/validation.ts'
+import { timestampAt } from '@rapport/core/kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 

@@ -5,7 +5,7 @@ import type { TakenDelivery } from '@rapport/core/webhooks/drain/take-deliveries
 import type { Logger } from 'pino'
 import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
 import type { Connections, HttpOutcome } from '../webhook-delivery/outbound-http.ts'
-import { type Timestamp, timestampNow } from '@rapport/core/kernel/validation.ts'
+import { type Timestamp, timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 
 const unsignedError = 'Not sent: the secret of the webhook cannot be decrypted with SECRET_KEY'
 

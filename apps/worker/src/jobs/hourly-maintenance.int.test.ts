@@ -19,7 +19,7 @@ import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { addTestDomain, publishRecords } from '@rapport/testing/network/sending-domains.ts'
 import { createTestDeps } from '../../test/fixtures.ts'
 import { runHourlyMaintenance } from './hourly-maintenance.ts'
-import { timestampAt } from '@rapport/core/kernel/validation.ts'
+import { timestampAt } from '@rapport/core/kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

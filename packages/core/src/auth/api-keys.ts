@@ -13,7 +13,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { apiKeys, type Role, roles } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from './auth.schema.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 type ApiKeyRow = typeof apiKeys.$inferSelect
 

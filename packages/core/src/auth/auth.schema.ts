@@ -1,14 +1,7 @@
 import { z } from 'zod'
 import { maxWorkspaceName, Workspace } from '../workspaces/workspaces.schema.ts'
-import {
-  CreatedAt,
-  Email,
-  SingleLine,
-  Timestamp,
-  TimestampInput,
-  LinkToken,
-  timestampNow,
-} from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine, TimestampInput, LinkToken } from '../kernel/validation.ts'
+import { Timestamp, timestampNow } from '../kernel/values/timestamps.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'

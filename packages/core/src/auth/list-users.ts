@@ -4,7 +4,7 @@ import { auditEntries, members, type Role, users, workspaces } from '../db/schem
 import type { UserId, WorkspaceId } from '../kernel/ids.ts'
 import type { User } from './auth.schema.ts'
 import { toUser } from './users.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 
 export interface UserOverview extends User {
   /** The last login in the audit log; null if it has none. */

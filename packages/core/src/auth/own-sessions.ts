@@ -10,7 +10,7 @@ import { members, sessions, workspaces } from '../db/schema/index.ts'
 import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
 import { toWorkspace } from '../workspaces/workspaces.ts'
 import { noUserId } from './users.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 
 /** Returns a page of the open sessions of the current user, in all workspaces. Empty for an API key. */
 export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<OpenSession>> {

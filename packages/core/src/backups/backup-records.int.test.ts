@@ -2,7 +2,7 @@ import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { findNewestBackup, recordBackup } from './backup-records.ts'
-import { timestampNow, type Timestamp, timestampAt } from '../kernel/validation.ts'
+import { timestampNow, type Timestamp, timestampAt } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const empty = useForFile(createEmptyDatabase)

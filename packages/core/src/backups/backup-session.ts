@@ -6,7 +6,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz } from '../db/statements/sql-types.ts'
 import { openConnection } from './connection.ts'
 import { type DatabaseContents, lockTables, readContents } from './database-contents.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 
 export interface BackupSession {
   readonly database: string

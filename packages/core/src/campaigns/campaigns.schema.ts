@@ -6,10 +6,10 @@ import {
   OptionalObject,
   SearchText,
   SingleLine,
-  Timestamp,
   UpdatedAt,
   Verbatim,
 } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { BounceClass, BounceCode } from '../mail/bounces/bounce.schema.ts'
 import { describeSender } from '../domains/senders.ts'

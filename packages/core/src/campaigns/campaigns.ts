@@ -5,7 +5,7 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CampaignId, newId, type SegmentId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
@@ -20,7 +20,6 @@ import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, CampaignSu
 import { checkTemplates } from '../rendering/check-templates.ts'
 import { plainTemplate } from '../rendering/template-sources.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 export type CampaignRow = Omit<typeof campaigns.$inferSelect, 'bodyBytes'>
 export type SummaryRow = Omit<CampaignRow, 'html' | 'text'>

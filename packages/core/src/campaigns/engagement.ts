@@ -8,7 +8,7 @@ import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { isInLiveWorkspace } from '../request/workspace-state.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]

@@ -24,7 +24,7 @@ import { type ClaimedBatch, claimRecipients, finishBatch, recordRecipientOutcome
 import { deleteList } from '../lists/delete-list.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
 import { releaseClaim } from '../work/claims.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

@@ -11,7 +11,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, int, uuid } from '../db/statements/sql-types.ts'
 import {
@@ -37,7 +37,6 @@ import {
 import { findRateProblem, isSameProblem } from './find-rate-problem.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Stops sending. Pending recipients stay pending until the campaign is resumed. `reason` is set if a worker pauses the

@@ -3,7 +3,7 @@ import { campaignRecipients } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { int, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /**
  * Returns a CTE that updates the recipient counters of batches. `changedCte` is the name of an earlier CTE in the same

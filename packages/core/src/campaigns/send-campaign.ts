@@ -42,7 +42,7 @@ import {
   requireReviewedContent,
   requireReviewedCount,
 } from './sending-report/reviewed-campaign.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** One job sends one batch. A small batch finishes soon; a large batch keeps the number of jobs low. */
 const batchSize = 200

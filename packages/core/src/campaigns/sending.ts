@@ -38,7 +38,7 @@ import { interruptRecipients, updateRecipientCounters } from './recipient-counte
 import { campaignSent } from './campaign-events.ts'
 import type { TrackingLevels } from '../consent/tracking/tracking-level.ts'
 import { type TrackingPolicy, trackRecipients } from './track-recipients.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** A batch that a job has claimed. `isCanceled`: the campaign is CANCELED, so the job skips the recipients. */
 export interface ClaimedBatch {

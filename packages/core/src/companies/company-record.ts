@@ -3,7 +3,7 @@ import { changeCustomValues, sortByKey } from '../custom-fields/custom-values.ts
 import type { CustomValue } from '../custom-fields/custom-fields.ts'
 import { companies } from '../db/schema/index.ts'
 import { newId, type WorkspaceId } from '../kernel/ids.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import type { Company, CompanyChange } from './companies.schema.ts'
 

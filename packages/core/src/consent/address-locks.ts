@@ -4,7 +4,7 @@ import { timestamptz } from '../db/statements/sql-types.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { emailKey } from '../kernel/values/email-key.ts'
 import type { Ctx } from '../request/context.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 
 /** Readings of PostgreSQL's clock. Those of several APIs may differ, and decide nothing here. */
 export interface Moments {

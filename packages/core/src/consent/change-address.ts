@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { workspaces } from '../db/schema/index.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import {

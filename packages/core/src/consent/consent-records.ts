@@ -29,7 +29,7 @@ import { lockAddresses, type LockMode, type Moments } from './address-locks.ts'
 import type { SubscriptionState } from './derive-status.ts'
 import { hashEmail, type Hashing, mapToCurrentHashes } from './hash-email.ts'
 import { combine, coversList, createSuppressedError, keyOf, repeat, type SuppressionRow } from './suppression-rows.ts'
-import { timestampNow, timestampAt, type Timestamp } from '../kernel/validation.ts'
+import { timestampNow, timestampAt, type Timestamp } from '../kernel/values/timestamps.ts'
 
 export interface AddressedContact {
   id: ContactId

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { newId } from '../kernel/ids.ts'
 import { deriveStatus, hasLeft, isDatedBy, type SubscriptionState } from './derive-status.ts'
 import type { Reason, SuppressionRow } from './suppression-rows.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const listId = newId('lst')
 const [first, second] = [timestampAt('2026-01-01'), timestampAt('2026-02-01')]

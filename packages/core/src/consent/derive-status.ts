@@ -1,7 +1,7 @@
 /** The status of a subscription, from its own status and the suppressions of the address of its contact. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { subscriptions } from '../db/schema/index.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 import { coversList, isByPerson, type Reason, type SuppressionRow } from './suppression-rows.ts'
 
 export type SubscriptionState = typeof subscriptions.$inferSelect

@@ -1,6 +1,6 @@
 /** What the links of emails may do against suppressions: confirm a subscription, and undo an unsubscribe. */
 import { type ListId, newId } from '../kernel/ids.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 import { type ConsentRecords, listRows, removeSuppressions } from './consent-records.ts'
 import type { SubscriptionState } from './derive-status.ts'
 import { canConfirm, combine, isByPerson, keyOf, type SuppressionRow } from './suppression-rows.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../kernel/ids.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 import type { Ctx } from '../request/context.ts'
 import type { ConsentRecords } from './consent-records.ts'
 import type { SubscriptionState } from './derive-status.ts'

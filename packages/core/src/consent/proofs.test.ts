@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Consent } from '../db/schema/index.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 import type { Ctx } from '../request/context.ts'
 import { givenConsent, requestedConsent, withProof } from './proofs.ts'
 

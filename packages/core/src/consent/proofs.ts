@@ -6,7 +6,7 @@ import type { Consent } from '../db/schema/index.ts'
 import type { FormId, ImportId, SuppressionId } from '../kernel/ids.ts'
 import { isSameAddress } from '../kernel/values/email-key.ts'
 import { clientAddressOf, type Ctx, getActorId } from '../request/context.ts'
-import { type Timestamp, timestampNow } from '../kernel/validation.ts'
+import { type Timestamp, timestampNow } from '../kernel/values/timestamps.ts'
 
 /** How a contact consents. `API`, `IMPORT` and `ADDRESS_CHANGED`: a user or API key reports it. */
 export interface ConsentSource {

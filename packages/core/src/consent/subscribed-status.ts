@@ -11,7 +11,7 @@ import { timeAtLeast } from '../db/schema/columns.ts'
 import { activityAt, contacts } from '../db/schema/index.ts'
 import { isAnyOf } from '../db/statements/is-any-of.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /**
  * The first of these statuses that any subscription of the contact has, except subscriptions to deleted lists. Without

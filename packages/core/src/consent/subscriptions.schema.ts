@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { consentMethods, subscriptionStatuses } from '../db/schema/index.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { CreatedAt, MultiLine, OptionalObject, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, MultiLine, OptionalObject } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 
 export const Subscription = z
   .object({

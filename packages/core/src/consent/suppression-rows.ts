@@ -11,7 +11,7 @@
 import { suppressionReasons, type suppressions } from '../db/schema/index.ts'
 import { type AppError, conflict } from '../kernel/errors.ts'
 import type { ListId } from '../kernel/ids.ts'
-import { timestampAt, type Timestamp } from '../kernel/validation.ts'
+import { earlierOf, laterOf, type Timestamp, timestampAt } from '../kernel/values/timestamps.ts'
 
 export type SuppressionRow = typeof suppressions.$inferSelect
 export type Reason = SuppressionRow['reason']
@@ -54,18 +54,15 @@ export function combine(one: SuppressionRow, other: SuppressionRow): Suppression
   return {
     ...older,
     note: older.note ?? (older === one ? other : one).note,
-    firstSaidAt: earlier(one.firstSaidAt, other.firstSaidAt),
-    saidAt: later(one.saidAt, other.saidAt),
-    undoableUntil: one.undoableUntil && other.undoableUntil && earlier(one.undoableUntil, other.undoableUntil),
+    firstSaidAt: earlierOf(one.firstSaidAt, other.firstSaidAt),
+    saidAt: laterOf(one.saidAt, other.saidAt),
+    undoableUntil: one.undoableUntil && other.undoableUntil && earlierOf(one.undoableUntil, other.undoableUntil),
   }
 }
 
 /** A statement that is said again at `at`: the date in a file never moves it back, any other word moves it forward. */
 export function repeat(row: SuppressionRow, at: Timestamp, isDated: boolean): SuppressionRow {
-  const next = isDated ? at : later(at, timestampAt(Date.parse(row.saidAt) + 1))
+  const next = isDated ? at : laterOf(at, timestampAt(Date.parse(row.saidAt) + 1))
   if (next <= row.saidAt && at >= row.firstSaidAt) return row
-  return { ...row, firstSaidAt: earlier(row.firstSaidAt, at), saidAt: later(row.saidAt, next) }
+  return { ...row, firstSaidAt: earlierOf(row.firstSaidAt, at), saidAt: laterOf(row.saidAt, next) }
 }
-
-const earlier = (one: Timestamp, other: Timestamp) => (one < other ? one : other)
-const later = (one: Timestamp, other: Timestamp) => (one > other ? one : other)

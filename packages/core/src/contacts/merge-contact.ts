@@ -18,11 +18,10 @@ import type { CustomValue, CustomValues } from '../custom-fields/custom-fields.t
 import { exceedsCustomValueSize, mergeCustomValues, requireCustomValueSize } from '../custom-fields/custom-values.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { newId, type WorkspaceId } from '../kernel/ids.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { textPropertyNames } from './contact-properties.ts'
 import type { ContactRow } from './contact-record.ts'
 import type { ContactChange, ContactInput } from './contacts.schema.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 export interface MergePolicy {
   /**

@@ -6,7 +6,7 @@ import type { Owner, OwnerParams } from '../events/insert-with-events.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { lockContact } from './lock-contact.ts'
-import { type Timestamp, timestampNow } from '../kernel/validation.ts'
+import { type Timestamp, timestampNow } from '../kernel/values/timestamps.ts'
 
 /**
  * Moves `lastActivityAt` of a contact forward, in the transaction that records the activity, and locks it like

@@ -27,7 +27,7 @@ import { EventQuery } from '../webhooks/deliveries.schema.ts'
 import { redeliver, redeliverMany } from '../webhooks/delivery-log.ts'
 import { releaseUnacknowledgedDrain } from '../webhooks/drain/drain.ts'
 import { listEvents } from '../webhooks/event-feed.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 let database: TestDatabase
 let ctx: Ctx

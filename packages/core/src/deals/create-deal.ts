@@ -16,7 +16,7 @@ import { memberIn, requireMember } from '../workspaces/named-members.ts'
 import { dealCreated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /**
  * Creates an OPEN deal and emits `deal.created`. Default stage: the pipeline's first. Throws `validation_error` if the

@@ -8,9 +8,9 @@ import {
   QueryBoolean,
   SearchText,
   SingleLine,
-  Timestamp,
   UpdatedAt,
 } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Repeatable, Sort } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'

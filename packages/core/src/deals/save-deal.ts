@@ -14,13 +14,12 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { text, timestamptz } from '../db/statements/sql-types.ts'
 import { emit, emitUpdates } from '../events/emit.ts'
 import { newId } from '../kernel/ids.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import type { Ctx } from '../request/context.ts'
 import { requireMember } from '../workspaces/named-members.ts'
 import { dealLost, dealStageChanged, dealUpdated, dealWon } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 /**
  * Writes `next` over the locked `current`, records the move and the activity of the contact, and emits the events. Throws

@@ -22,7 +22,7 @@ import { type DealRow, toDeal } from './deal-record.ts'
 import { type Deal, type DealChange } from './deals.schema.ts'
 import { saveDeal } from './save-deal.ts'
 import { dealDeleted, dealUpdated } from './deal-events.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 const dealRecords = recordsOfContacts(deals, { isOrphan: isNotNull(deals.contactErasedAt) })
 

@@ -6,7 +6,7 @@ import { limitInTurns } from '../kernel/concurrency/limit-in-turns.ts'
 import { type Keys, seal, unseal } from '../kernel/crypto.ts'
 import type { DomainId } from '../kernel/ids.ts'
 import type { Ctx, Settings } from '../request/context.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 /** How long the record of a replaced key must stay published: emails may be on their way, or be verified again. */
 export const formerKeyDays = 7

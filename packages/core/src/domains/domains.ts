@@ -14,7 +14,7 @@ import { type DomainRow, findCheck, isHostVerified, recordsOf, toDomain } from '
 import type { Domain, DomainInput, DomainChange, DomainQuery } from './domains.schema.ts'
 import { requireHostOf } from './hosts/host-name.ts'
 import { releaseHosts, requireHost, useHost } from './hosts/take-host.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** Generates the keys of a new domain. Not within a transaction, because that takes long. */
 export async function prepareDomain(ctx: Ctx, { name, host = null }: DomainInput): Promise<DomainRow> {

@@ -19,7 +19,7 @@ import { listSendersOfOthers } from '../operations/overviews/senders-of-others.t
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { senderAddress } from './senders.ts'
 import { setSenderDomains } from './set-sender-domains.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 let unrestricted: Ctx

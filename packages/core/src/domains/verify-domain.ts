@@ -21,7 +21,7 @@ import {
 import { lockDomain, readDomainRow } from './domains.ts'
 import { type Domain, domainFailed, domainVerified } from './domains.schema.ts'
 import { takeHost, useHost } from './hosts/take-host.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** A name server that answers late must not prolong a check with each alias. */
 const checkDeadlineMs = 8_000

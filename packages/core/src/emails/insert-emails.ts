@@ -8,7 +8,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, json, text, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { seal } from '../kernel/crypto.ts'
 import { newId, type TemplateId, uuidOf } from '../kernel/ids.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 import { hashForQuotas, recordEmails } from '../mail/mail-quotas.ts'
 import type { Ctx } from '../request/context.ts'
 import {

@@ -11,7 +11,7 @@ import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statement
 import { transaction } from '../db/transaction.ts'
 import { emitEach, type EmitScope } from '../events/emit.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 import type { MailOutcome } from '../mail/mails.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import { byId } from '../request/by-id.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { events } from '../db/schema/index.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { Timestamp } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 export const Activity = z

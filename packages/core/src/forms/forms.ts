@@ -8,7 +8,7 @@ import { onConstraint } from '../db/database-errors.ts'
 import { invalidField, invalidFields, type Issue, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
 import { toNormalForm } from '../kernel/values/text.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { requireSize } from '../kernel/stored-size.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type FormId, type ListId, newId } from '../kernel/ids.ts'
@@ -23,7 +23,6 @@ import { findMappingIssues } from './form-mapping.ts'
 import { formTexts } from './texts/form-texts.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
 import { updateStatement } from '../db/json-rows.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 export type FormRow = typeof forms.$inferSelect
 

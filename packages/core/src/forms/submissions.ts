@@ -26,7 +26,7 @@ import { countSpam, findPublicForm, type FormRow, lockForm, readForm, computeFor
 import { honeypotId } from './forms.schema.ts'
 import type { Submission, SubmissionQuery, SubmitInput, SubmitResult } from './submissions.schema.ts'
 import { formSubmitted } from './form-events.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 export type SubmissionRow = typeof formSubmissions.$inferSelect
 

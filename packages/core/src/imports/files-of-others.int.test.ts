@@ -5,7 +5,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { expect, test } from 'vitest'
 import { readSuppressions } from '../consent/consent-records.ts'
 import { findContactByEmail } from '../contacts/find-contact.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

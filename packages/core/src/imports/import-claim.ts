@@ -13,7 +13,7 @@ import { type Claim, claimWork, finishClaim, lockClaim } from '../work/claims.ts
 import { imports } from '../db/schema/index.ts'
 import { importCompleted, type ImportRecord, toImport } from './import-record.ts'
 import { purgeImport } from './purge-imports.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** An import that a job has claimed, as it was when claimed. */
 export interface ClaimedImport extends ImportRecord {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { Email, TimestampInput, MultiLine, normalizeEmail, SingleLine, timestampOf, LinkToken } from './validation.ts'
+import { Email, TimestampInput, MultiLine, normalizeEmail, SingleLine, LinkToken } from './validation.ts'
+import { timestampOf } from './values/timestamps.ts'
 import { Phone } from './values/phone.ts'
 
 describe('an email address', () => {

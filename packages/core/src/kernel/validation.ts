@@ -3,9 +3,8 @@ import { domainToASCII } from 'node:url'
 import { z } from 'zod'
 import { normalizeMoment } from './values/iso-moment.ts'
 import { showInvisible, toNormalForm, trimInvisible } from './values/text.ts'
-import { describeIssue } from './zod-messages.ts'
-
-z.config({ localeError: describeIssue })
+import { Timestamp, timestampAt } from './values/timestamps.ts'
+import './zod-messages.ts'
 
 const controlsExceptLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 /** For half of a surrogate pair, which the database would replace silently. */
@@ -125,24 +124,8 @@ export const Email = z
   })
   .meta({ examples: ['ada@example.com'] })
 
-/** A moment as every response shows it: ISO 8601, UTC, with milliseconds. */
-export const Timestamp = z.string().meta({ format: 'date-time', examples: ['2026-11-21T06:35:49.123Z'] })
-declare const timestampBrand: unique symbol
-/** The text of a moment in the years 1 to 9999. Rows have it too, and `<` compares two of them. */
-export type Timestamp = string & { readonly [timestampBrand]: true }
-
 export const CreatedAt = Timestamp.describe('When the record was created.')
 export const UpdatedAt = Timestamp.describe('When the record was last changed.')
-
-/** The timestamp of a moment: milliseconds since 1970, a `Date`, or its text. */
-export const timestampAt = (moment: Date | number | string) => new Date(moment).toISOString() as Timestamp
-export const timestampNow = () => timestampAt(Date.now())
-/** Converts a timestamp from PostgreSQL's format. Fast for UTC, which needs no `Date`. */
-export function timestampOf(text: string): Timestamp {
-  const isUtc = text.endsWith('+00') && text[4] === '-' && text.length <= 26
-  if (!isUtc) return timestampAt(text)
-  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(3, '0')}Z` as Timestamp
-}
 
 export const dateNote = 'A timestamp, or a date, which means its first instant in UTC.'
 

@@ -1,6 +1,9 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Issue } from './errors.ts'
 import { suggestForEach, withSuggestion } from './suggestion.ts'
+
+// For every schema: whoever makes one imports this file, if only through another one.
+z.config({ localeError: describeIssue })
 
 const typeNames: Record<string, string> = {
   string: 'a string',

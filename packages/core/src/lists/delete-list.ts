@@ -15,7 +15,7 @@ import { campaigns, forms, lists, subscriptions, suppressions } from '../db/sche
 import { lockContacts } from '../contacts/lock-contact.ts'
 import { listDeleted } from './list-events.ts'
 import { listColumns, toList } from './lists.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /**
  * Deletes a list and emits `list.deleted`. It is unavailable immediately. In the background, without events, the worker

@@ -3,7 +3,7 @@ import { and, eq, getTableColumns, isNull, ne, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext, requireAtHost } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
@@ -17,7 +17,6 @@ import { isInLiveWorkspace, isInSuspendedWorkspace } from '../request/workspace-
 import type { List, ListChange, ListInput, ListQuery, ListRecord } from './lists.schema.ts'
 import { qualify } from '../db/statements/qualify.ts'
 import { updateStatement } from '../db/json-rows.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 const confirmedCount = sql<number>`(
   select count(*)::int from ${subscriptions} s

@@ -30,7 +30,7 @@ import { withLostRows } from '../consent/lost-rows.ts'
 import { isRefused, returnToList } from '../consent/link-rules.ts'
 import { canConfirm, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { contactQuota } from '../quotas/record-quota.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 
 /** A locked contact to subscribe, the source of the request, and how the contact consents. */
 interface SubscriptionRequest {

@@ -4,7 +4,7 @@ import { newId } from '../kernel/ids.ts'
 import { deriveKeys, encryptPayload } from '../kernel/crypto.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { confirmationUrl, openConfirmation, openUnsubscribe, unsubscribeUrl } from './subscription-links.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const ctx: Ctx = {
   db: undefined as never,

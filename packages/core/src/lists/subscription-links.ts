@@ -4,7 +4,7 @@ import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type Worksp
 import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { undoLifetimeMs } from '../consent/link-rules.ts'
 import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
-import { type Timestamp, timestampAt } from '../kernel/validation.ts'
+import { type Timestamp, timestampAt } from '../kernel/values/timestamps.ts'
 
 /** One contact's subscription to one list, as identified by a link in an email. */
 export interface SubscriptionLink {

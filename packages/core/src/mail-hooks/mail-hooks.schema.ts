@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { mailProviders } from '../db/schema/index.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, SingleLine } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { secretRules } from '../mail/providers/read-message.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 

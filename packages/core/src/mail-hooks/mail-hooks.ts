@@ -15,7 +15,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { isInLiveWorkspace } from '../request/workspace-state.ts'
 import type { MailHook, MailHookInput, MailHookQuery } from './mail-hooks.schema.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 export type MailHookRow = typeof mailHooks.$inferSelect
 

@@ -20,7 +20,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { purgeMailRequests } from './mail-quotas.ts'
 import type { RequestedMailKind } from './mails.ts'
 import { requestConfirmationMail } from './request-confirmation-mail.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const newCtx = () => createTestCtx(database.db)

@@ -19,7 +19,7 @@ import { enqueue, finishWork } from '../work/enqueue.ts'
 import { type MailData, mailKinds, mails, requestedMailKinds } from '../db/schema/index.ts'
 import { refundRelease, returnToBudget } from './budget/visitor-mails.ts'
 import { hashProviderMessageId } from './providers/provider-message-id.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 export type MailKind = (typeof mailKinds)[number]
 /** The kinds of single mails, the emails from templates, and the mails of campaigns. */

@@ -1,7 +1,7 @@
 import type { MailData } from '../db/schema/index.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 import { readQuotas } from '../quotas/require-quota.ts'
 import { hasBudget } from './budget/budgets.ts'
 import { lockVisitorMails, replaceWaitingMail, storeVisitorMail } from './budget/visitor-mails.ts'

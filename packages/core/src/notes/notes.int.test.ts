@@ -12,7 +12,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { readContact } from '../contacts/read-contact.ts'
 import { events } from '../db/schema/index.ts'
 import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 import { setQuotas } from '../workspaces/set-quotas.ts'
 import { createNote, maxNotesOfRecord } from './create-note.ts'
 import { listNotes } from './list-notes.ts'

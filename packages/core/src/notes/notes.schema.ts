@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { noteKinds } from '../db/schema/index.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { CreatedAt, EmptyAsNone, MultiLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, EmptyAsNone, MultiLine, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
 

@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { newId, type PipelineId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -13,7 +13,6 @@ import { pipelines, stages } from '../db/schema/index.ts'
 import type { Pipeline, PipelineChange, PipelineInput, PipelineQuery, Stage } from './pipelines.schema.ts'
 import { applyStageChanges, readStages, removeStages, replaceStages } from './stages.ts'
 import { updateStatement } from '../db/json-rows.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 type PipelineRow = typeof pipelines.$inferSelect
 

@@ -7,7 +7,7 @@ import { deals, tasks } from '../db/schema/index.ts'
 import { eraseDealsOfContact } from '../deals/erase-deals.ts'
 import { moveDeals } from '../deals/update-deal.ts'
 import { type ContactId, newId } from '../kernel/ids.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 import { deleteTasksOfContact, moveTasks } from '../tasks/tasks.ts'
 import { type Ctx, inTransaction } from './context.ts'
 

@@ -7,7 +7,7 @@ import { purgeRows } from '../db/statements/purge-rows.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import { idempotencyRecords } from '../db/schema/index.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** A recorded response, independent of the protocol. */
 export interface RecordedResponse {

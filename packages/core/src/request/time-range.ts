@@ -1,7 +1,8 @@
 /** Time ranges of listings: `createdAfter` and `createdBefore`, and the same for other moments. */
 import { and, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import { uuidAt } from '../kernel/ids.ts'
-import { dateNote, EmptyAsNone, TimestampInput, type Timestamp } from '../kernel/validation.ts'
+import { dateNote, EmptyAsNone, TimestampInput } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 
 type RangeParameter<Name extends string> = `${Name}After` | `${Name}Before`
 

@@ -6,7 +6,7 @@
 import { and, eq, isNotNull, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { workspaces } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 import type { Ctx } from './context.ts'
 
 /** A condition on the `workspace_id` of a record, for the statement that looks it up: its workspace is not deleted. */

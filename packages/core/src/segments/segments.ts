@@ -3,7 +3,7 @@ import { and, eq, type SQL } from 'drizzle-orm'
 import { segments } from '../db/schema/index.ts'
 import { AppError, invalidField, notFound } from '../kernel/errors.ts'
 import { newId, type SegmentId } from '../kernel/ids.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { timeOfUpdate, timestampNow } from '../kernel/values/timestamps.ts'
 import { requireSize } from '../kernel/stored-size.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
@@ -17,7 +17,6 @@ import { type CompiledFilter, compileWithUnseen } from './compile-unseen.ts'
 import type { Filter } from './filter.schema.ts'
 import type { Segment, SegmentChange, SegmentInput, SegmentQuery } from './segments.schema.ts'
 import { updateStatement } from '../db/json-rows.ts'
-import { timestampNow } from '../kernel/validation.ts'
 
 type SegmentRow = typeof segments.$inferSelect
 

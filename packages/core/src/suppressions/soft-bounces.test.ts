@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isUndeliverable } from './soft-bounces.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const days = (...numbers: number[]) => numbers.map((day) => timestampAt(Date.UTC(2026, 0, 1 + day)))
 const daily = (from: number, to: number) => days(...Array.from({ length: to - from + 1 }, (_, day) => from + day))

@@ -11,7 +11,7 @@ import { purgeRows } from '../db/statements/purge-rows.ts'
 import type { Ctx } from '../request/context.ts'
 import { hashEmail, hashEmails } from '../consent/hash-email.ts'
 import { emailKey } from '../kernel/values/email-key.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 
 const dayMs = 86_400_000
 /** With fewer, no address is undeliverable. */

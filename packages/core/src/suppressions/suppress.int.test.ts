@@ -22,7 +22,7 @@ import { readSuppressions } from '../consent/consent-records.ts'
 import { byStrictness, type Reason } from '../consent/suppression-rows.ts'
 import { liftSuppression } from './lift-suppression.ts'
 import { suppress } from './suppress.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

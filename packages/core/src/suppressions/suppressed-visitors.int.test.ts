@@ -21,7 +21,7 @@ import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { suppress } from './suppress.ts'
-import { type Timestamp, timestampAt } from '../kernel/validation.ts'
+import { type Timestamp, timestampAt } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { suppressionReasons, suppressionSources } from '../db/schema/index.ts'
 import { EmailFilter } from '../contacts/listing/address-filters.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { CreatedAt, Email, MultiLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Email, MultiLine } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 const reason = z

@@ -19,7 +19,7 @@ import { type Task, TaskQuery } from './tasks.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { removeMember } from '../team/members.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

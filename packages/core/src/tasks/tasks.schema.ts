@@ -1,13 +1,6 @@
 import { z } from 'zod'
-import {
-  CreatedAt,
-  EmptyAsNull,
-  MultiLine,
-  SingleLine,
-  Timestamp,
-  TimestampInput,
-  UpdatedAt,
-} from '../kernel/validation.ts'
+import { CreatedAt, EmptyAsNull, MultiLine, SingleLine, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, SortBy } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'

@@ -31,7 +31,7 @@ import { type Branding, brandingColumns } from '../workspaces/branding.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { requireNotSuspended } from '../request/workspace-state.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 type InviteRow = typeof invites.$inferSelect
 

@@ -19,7 +19,7 @@ import { acceptInvite, createInvite, listInvites, resendInvite } from './invites
 import { updateMember, removeMember } from './members.ts'
 import { deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
 import { resetPassword } from '../operations/mail/reset-password.ts'
-import { timestampNow, timestampAt } from '../kernel/validation.ts'
+import { timestampNow, timestampAt } from '../kernel/values/timestamps.ts'
 
 const all = { limit: 100, sort: '-createdAt' } as const
 

@@ -18,7 +18,7 @@ import { members, users } from '../db/schema/index.ts'
 import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { selectContactsOfTasks, unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
-import type { Timestamp } from '../kernel/validation.ts'
+import type { Timestamp } from '../kernel/values/timestamps.ts'
 import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
 
 interface MemberRow extends Member {

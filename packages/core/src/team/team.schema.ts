@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { CreatedBy, MailToken, Password } from '../auth/auth.schema.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, Email, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
-import { CreatedAt, OptionalObject, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, OptionalObject } from '../kernel/validation.ts'
+import { Timestamp } from '../kernel/values/timestamps.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { deliveryStatuses } from '../db/schema/index.ts'
 import { PageQuery, Repeatable, Sort, SortBy } from '../request/paging.ts'

@@ -5,7 +5,7 @@ import { drainTestBacklog, insertDeliveries } from '@rapport/testing/fixtures/we
 import { hidesPlans, nodesOf, type PlanNode } from '@rapport/testing/postgres/explain.ts'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import type { WebhookId } from '../kernel/ids.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 import { redeliverMany } from './delivery-log.ts'
 
 const database = useTestDatabase()

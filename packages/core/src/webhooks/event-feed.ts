@@ -22,7 +22,7 @@ import { isCreatedInRange, isIdInRange } from '../request/time-range.ts'
 import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
 import { eventNotFound, type EventQuery } from './deliveries.schema.ts'
-import { type Timestamp, timestampAt } from '../kernel/validation.ts'
+import { type Timestamp, timestampAt } from '../kernel/values/timestamps.ts'
 import { type FeedPosition, type FeedRow, isBeforeRunning, readUnfilteredEvents } from './unfiltered-events.ts'
 
 /** Lists a page of the feed: newest first, or, with `after`, the events after that event, oldest first. */

@@ -9,7 +9,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { newSecret } from './signature.ts'
 import { isLiveWebhook, readWebhook } from './webhooks.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
-import { timestampAt } from '../kernel/validation.ts'
+import { timestampAt } from '../kernel/values/timestamps.ts'
 
 const formerSecretLifetimeMs = 24 * 60 * 60 * 1000
 const maxFormerSecrets = 5

@@ -28,7 +28,7 @@ import {
   toHealth,
 } from './health/webhook-health.ts'
 import type { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 type WebhookRow = typeof webhooks.$inferSelect
 

@@ -39,7 +39,7 @@ import { isInStoppedWorkspace } from '../request/workspace-state.ts'
 import type { WorkScope } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 export interface Claim {
   readonly workspaceId: WorkspaceId

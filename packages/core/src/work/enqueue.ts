@@ -11,7 +11,7 @@ import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { isDue, kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** The workspace whose work changes. */
 export type WorkScope = Pick<Ctx, 'db' | 'workspaceId'>

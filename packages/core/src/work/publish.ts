@@ -13,7 +13,7 @@ import { isStopped } from '../request/workspace-state.ts'
 import { lockedInOrder, type WorkScope } from './enqueue.ts'
 import { isDue, isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
 import type { WorkJob } from './queues.ts'
-import { timestampNow, timestampAt } from '../kernel/validation.ts'
+import { timestampNow, timestampAt } from '../kernel/values/timestamps.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
 export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {

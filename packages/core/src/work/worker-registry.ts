@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { eq, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { workers } from '../db/schema/index.ts'
-import { timestampAt, timestampNow } from '../kernel/validation.ts'
+import { timestampAt, timestampNow } from '../kernel/values/timestamps.ts'
 
 export const heartbeatIntervalMs = 3_000
 /** A worker whose last heartbeat is older than this, by the clock of the database, counts as crashed. */

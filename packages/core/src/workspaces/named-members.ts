@@ -14,7 +14,7 @@ import type { EventDefinition, EventSubject } from '../events/event-definition.t
 import type { References } from '../events/insert-with-events.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type UserId, uuidOf } from '../kernel/ids.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 import { isOneOf, lockInOrder } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 

@@ -8,7 +8,7 @@ import { workspaces } from '../db/schema/index.ts'
 import { requeueWorkOfWorkspace } from '../work/publish.ts'
 import { notFound } from '../kernel/errors.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { type Timestamp, timestampNow } from '../kernel/validation.ts'
+import { type Timestamp, timestampNow } from '../kernel/values/timestamps.ts'
 
 /** Suspends the workspace, for the operator. Idempotent. Throws `not_found`. */
 export function suspendWorkspace(ctx: Ctx): Promise<void> {

@@ -8,7 +8,7 @@ import { timeAtLeast } from '../db/schema/columns.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
-import { timestampNow } from '../kernel/validation.ts'
+import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /** Updates the given fields. Without a difference, neither `updatedAt` nor the audit log changes. */
 export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {

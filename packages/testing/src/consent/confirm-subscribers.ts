@@ -3,7 +3,7 @@ import type { Subscription } from '@rapport/core/consent/subscriptions.schema.ts
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { timestampAt } from '@rapport/core/kernel/validation.ts'
+import { timestampAt } from '@rapport/core/kernel/values/timestamps.ts'
 
 /** A subscription as a row, ended without any suppression if its status says so. */
 export const subscriptionRow = (

@@ -6,7 +6,7 @@ import { type EmailOutcome, recordEmailOutcomes } from '@rapport/core/emails/rec
 import type { Template, TemplateInput } from '@rapport/core/emails/templates/templates.schema.ts'
 import { createTemplate } from '@rapport/core/emails/templates/templates.ts'
 import { type ContactId, type TemplateId, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { prepareClaim } from '@rapport/core/work/claims.ts'
 import { and, eq, ne } from 'drizzle-orm'

@@ -1,7 +1,7 @@
 /** Mails that visitors asked for, in workspaces with a budget. */
 import { mailRequests, mails, visitorMails } from '@rapport/core/db/schema/index.ts'
 import type { ListId } from '@rapport/core/kernel/ids.ts'
-import { type Timestamp, timestampAt } from '@rapport/core/kernel/validation.ts'
+import { type Timestamp, timestampAt } from '@rapport/core/kernel/values/timestamps.ts'
 import { byId } from '@rapport/core/request/by-id.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import { confirmationUrl } from '@rapport/core/lists/subscription-links.ts'

@@ -10,7 +10,7 @@ import { newId, type DomainId } from '@rapport/core/kernel/ids.ts'
 import { byId } from '@rapport/core/request/by-id.ts'
 import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
 import type { NameServer } from './name-server.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 
 const pairs = new Map<number, { publicKey: string; privateKey: string }>()
 

@@ -6,7 +6,7 @@ import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { webVersionUrl } from '@rapport/core/campaigns/web-version.ts'
 import { withPagesUrl } from '@rapport/core/domains/hosts/pages-url.ts'
 import { type CampaignId, Id, type ListId, newId } from '@rapport/core/kernel/ids.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 import {
   confirmationUrl,
   testUnsubscribeUrl,

@@ -17,7 +17,7 @@ import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { countRuns } from '@rapport/testing/runs.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { countStatuses, freshAddress, startTestApi } from '../../../test/testing.ts'
-import { timestampNow } from '@rapport/core/kernel/validation.ts'
+import { timestampNow } from '@rapport/core/kernel/values/timestamps.ts'
 import { trackHtml } from '@rapport/core/rendering/track-html.ts'
 
 const api = useForFile(() => startTestApi())

@@ -2,7 +2,7 @@
 import { signPayload, verifyPayload } from '../../kernel/crypto.ts'
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import type { CampaignId, SegmentId } from '../../kernel/ids.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 import { readList } from '../../lists/lists.ts'
 import { senderOf } from '../../domains/sender-identity.ts'
 import { requireSender } from '../../domains/senders.ts'

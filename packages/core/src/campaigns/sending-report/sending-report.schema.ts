@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RecordId } from '../../kernel/ids.ts'
-import { Timestamp } from '../../kernel/validation.ts'
+import { Timestamp } from '../../kernel/values/timestamps.ts'
 import { Audience } from './audience.schema.ts'
 
 export const SendingReport = z

@@ -2,7 +2,7 @@
 import { trackedActions, type TrackingProof, type trackingConsents } from '../../db/schema/index.ts'
 import { isSameAddress } from '../../kernel/values/email-key.ts'
 import type { TrackedAction } from './tracking-level.ts'
-import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { laterOf, type Timestamp, timestampAt } from '../../kernel/values/timestamps.ts'
 
 export type TrackingState = Pick<
   typeof trackingConsents.$inferSelect,
@@ -102,8 +102,8 @@ export function merge(remaining: TrackingState, merged: TrackingState): Tracking
   return {
     ...remaining,
     ...setChoice(denied, 'DENIED'),
-    opensDeniedAt: latest(remaining.opensDeniedAt, merged.opensDeniedAt),
-    clicksDeniedAt: latest(remaining.clicksDeniedAt, merged.clicksDeniedAt),
+    opensDeniedAt: laterOf(remaining.opensDeniedAt, merged.opensDeniedAt),
+    clicksDeniedAt: laterOf(remaining.clicksDeniedAt, merged.clicksDeniedAt),
     proofs: proofs.toSorted((one, other) => other.at.localeCompare(one.at)).slice(0, maxProofs),
   }
 }
@@ -117,6 +117,3 @@ function setChoice(
     actions.flatMap((action) => [[action, choice], ...(deniedAt ? [[`${action}DeniedAt`, deniedAt]] : [])]),
   ) as Partial<TrackingState>
 }
-
-const latest = (one: Timestamp | null, other: Timestamp | null) =>
-  one && other ? (one > other ? one : other) : (one ?? other)

@@ -17,7 +17,7 @@ import {
 } from './tracking-consents.ts'
 import { liftTrackingDenials } from './tracking-denials.ts'
 import type { TrackedAction } from './tracking-level.ts'
-import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
+import { type Timestamp, timestampNow } from '../../kernel/values/timestamps.ts'
 
 /** What a contact asks to grant and has not granted yet. */
 export async function readGrantScope(

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { trackingChoices, trackingMethods } from '../../db/schema/index.ts'
 import { defineEvent } from '../../events/event-definition.ts'
 import { RecordId } from '../../kernel/ids.ts'
-import { MultiLine, Timestamp } from '../../kernel/validation.ts'
+import { MultiLine } from '../../kernel/validation.ts'
+import { Timestamp } from '../../kernel/values/timestamps.ts'
 
 const shownChoices = [...trackingChoices, 'UNKNOWN'] as const
 const choice = z.enum(shownChoices)

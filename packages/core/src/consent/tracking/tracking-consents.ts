@@ -11,7 +11,7 @@ import { deny, endGrants, merge, noTrackingState, type TrackingState } from './c
 import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
 import { copyTrackingDenials, findTrackingDenials, storeTrackingDenials } from './tracking-denials.ts'
 import { type TrackedAction, type TrackingChoices, unknownChoices } from './tracking-level.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 /** Returns the choices of contacts, with what their addresses denied before. */
 export async function findTrackingChoices(

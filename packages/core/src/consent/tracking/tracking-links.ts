@@ -3,7 +3,7 @@ import { invalidToken } from '../../kernel/errors.ts'
 import { type ContactId, idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, pagesUrlOf, requireLinkAtHost } from '../../request/context.ts'
 import type { TrackedAction } from './tracking-level.ts'
-import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { type Timestamp, timestampAt } from '../../kernel/values/timestamps.ts'
 
 export interface TrackingConfirmation {
   workspaceId: WorkspaceId

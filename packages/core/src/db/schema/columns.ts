@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, check, customType } from 'drizzle-orm/pg-core'
 import { type IdOf, type IdPrefix, idOf, uuidOf } from '../../kernel/ids.ts'
-import { type Timestamp, timestampOf } from '../../kernel/validation.ts'
+import { type Timestamp, timestampOf } from '../../kernel/values/timestamps.ts'
 
 /** An id: a `uuid` in the database, `con_01j…` in the program. */
 export function id<Prefix extends IdPrefix>(prefix: Prefix) {

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { index, jsonb, text, uniqueIndex, type AnyPgColumn } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, lower, oneOf, id, timeAtLeast } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/values/timestamps.ts'
 
 export const emailSubscribedStatuses = [
   'NONE',

@@ -7,7 +7,7 @@ import { webhooks, work } from '../schema/index.ts'
 import { arrayOf, bigint, bool, int, jsonb, nullable, text, timestamptz, uuid } from './sql-types.ts'
 import { newId, uuidOf } from '../../kernel/ids.ts'
 import { transaction } from '../transaction.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 
 let testDatabase: TestDatabase
 let database: Database

@@ -1,7 +1,7 @@
 /** The types of the parameters and columns that a named statement declares. */
 import { type GetColumnData, is } from 'drizzle-orm'
 import { PgColumn } from 'drizzle-orm/pg-core'
-import { type Timestamp, timestampOf } from '../../kernel/validation.ts'
+import { type Timestamp, timestampOf } from '../../kernel/values/timestamps.ts'
 
 /** A type of PostgreSQL. Conversions that are absent are not needed, and none is called with null. */
 export interface SqlType<Value> {

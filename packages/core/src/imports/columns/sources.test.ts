@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import { createColumnMatcher } from './match-columns.ts'
 import { type SourceName, sources } from './sources.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 
 const fields: CustomFields = new Map([
   ['city', { label: 'City', type: 'TEXT', options: [] }],

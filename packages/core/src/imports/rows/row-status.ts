@@ -1,7 +1,8 @@
 /** What a row says about emails to a person, from its columns or properties. */
 import type { FileStatus } from '../../db/schema/imports.ts'
 import type { Issue } from '../../kernel/errors.ts'
-import { SingleLine, type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { SingleLine } from '../../kernel/validation.ts'
+import { type Timestamp, timestampAt } from '../../kernel/values/timestamps.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { isZeroDate, parseMoment } from '../words/file-moment.ts'
 import { readStatus, statusColumns, unknownValue } from '../words/status-columns.ts'

@@ -2,7 +2,7 @@
 import type { Reason } from '../../consent/suppression-rows.ts'
 import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/values/timestamps.ts'
 import type { GivenSuppression } from '../../consent/consent-records.ts'
 import { createSuppressionFinder } from '../columns/match-suppression-columns.ts'
 import type { FileRow } from '../file/csv-rows.ts'

@@ -9,7 +9,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, int, text, timestamptz } from '../../db/statements/sql-types.ts'
 import type { QuotaName, Quotas } from '../../kernel/quotas.ts'
 import type { Ctx } from '../../request/context.ts'
-import { timestampNow, type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { timestampNow, type Timestamp, timestampAt } from '../../kernel/values/timestamps.ts'
 
 export interface MailBudget {
   quota: Extract<QuotaName, 'confirmations' | 'personalDataMails'>

@@ -18,7 +18,7 @@ import { publishRelease } from '../../work/publisher.ts'
 import { getDayBefore, type MailBudget, mailBudgets, readBudget } from './budgets.ts'
 import { emitWithheldConfirmations, type WithheldMail } from './withheld-confirmations.ts'
 import { endVisitorMails, isWaiting } from './visitor-mails.ts'
-import { type Timestamp, timestampNow } from '../../kernel/validation.ts'
+import { type Timestamp, timestampNow } from '../../kernel/values/timestamps.ts'
 
 /** As many as are published at once: further ones follow in the next transaction. */
 const batchSize = 100

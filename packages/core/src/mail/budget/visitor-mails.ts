@@ -12,7 +12,7 @@ import { byId, isOneOf } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { WorkScope } from '../../work/enqueue.ts'
 import { publishRelease } from '../../work/publisher.ts'
-import { timestampAt, timestampNow, type Timestamp } from '../../kernel/validation.ts'
+import { timestampAt, timestampNow, type Timestamp } from '../../kernel/values/timestamps.ts'
 
 /** The mails about one decision of a contact: of several that wait, the latest is sent. */
 export interface VisitorMailSubject {

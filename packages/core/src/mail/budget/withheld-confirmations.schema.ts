@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineEvent } from '../../events/event-definition.ts'
 import { RecordId } from '../../kernel/ids.ts'
-import { Timestamp } from '../../kernel/validation.ts'
+import { Timestamp } from '../../kernel/values/timestamps.ts'
 
 const WithheldConfirmations = z
   .object({

@@ -10,7 +10,7 @@ import { takeDailyNotice } from '../mail-quotas.ts'
 import { enqueueMail } from '../mails.ts'
 import { getDayBefore } from './budgets.ts'
 import { confirmationsWithheld } from './withheld-confirmations.schema.ts'
-import { timestampNow, type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { timestampNow, type Timestamp, timestampAt } from '../../kernel/values/timestamps.ts'
 
 const hourMs = 60 * 60 * 1000
 

@@ -19,7 +19,7 @@ import {
 import { setQuotas } from '../../workspaces/set-quotas.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
 import { findWaitingWorkspaces, releaseVisitorMails } from './release-visitor-mails.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

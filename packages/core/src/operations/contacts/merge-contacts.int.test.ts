@@ -18,7 +18,7 @@ import { liftSuppression } from '../../suppressions/lift-suppression.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { newId } from '../../kernel/ids.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 import type { Contact } from '../../contacts/contacts.schema.ts'
 import { addSubscriber } from '../../lists/subscribers.ts'
 

@@ -21,7 +21,7 @@ import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts
 import { applyTrackingDenials } from '../../consent/tracking/tracking-consents.ts'
 import { contactMerged } from '../../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import { laterOf } from '../../kernel/values/timestamps.ts'
 
 /**
  * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties, the external
@@ -100,8 +100,3 @@ async function lockBothContacts(ctx: Ctx, id: ContactId, contactId: ContactId) {
 /** A contact names a company that was deleted until the worker clears it. */
 const withCompanyAmong = (existing: ReadonlyMap<CompanyId, string>, contact: ContactRow): ContactRow =>
   contact.companyId === null || existing.has(contact.companyId) ? contact : { ...contact, companyId: null }
-
-function laterOf(one: Timestamp | null, other: Timestamp | null): Timestamp | null {
-  if (!one || !other) return one ?? other
-  return one > other ? one : other
-}

@@ -4,7 +4,7 @@ import { listCampaignsOfContact } from '../../campaigns/list-campaigns-of-contac
 import { Contact } from '../../contacts/contacts.schema.ts'
 import { Activity } from '../../events/activity.ts'
 import { listActivity } from '../../contacts/list-activity.ts'
-import { Timestamp } from '../../kernel/validation.ts'
+import { Timestamp } from '../../kernel/values/timestamps.ts'
 import { ReceivedMail } from '../../mail/received-mails.ts'
 import { listSuppressionsOfContact } from '../../suppressions/list-suppressions-of-contact.ts'
 import { Suppression } from '../../suppressions/suppressions.schema.ts'

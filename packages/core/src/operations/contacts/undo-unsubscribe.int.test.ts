@@ -23,7 +23,7 @@ import { deleteContact } from './delete-contact.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { mergeContacts } from './merge-contacts.ts'
 import { undoUnsubscribe, unsubscribe } from './unsubscribe.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

@@ -1,7 +1,7 @@
 import { listMailedAt, findMailedAt, recipientKey } from '../../campaigns/recipient-reports.ts'
 import type { AddressedContact } from '../../consent/consent-records.ts'
 import { findEmailedAt, listEmailedAt } from '../../emails/email-reports.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 import { emailKey, isSameAddress } from '../../kernel/values/email-key.ts'
 import type { Ctx } from '../../request/context.ts'
 import { isUndeliverable, minBounces, recordSoftBounces } from '../../suppressions/soft-bounces.ts'

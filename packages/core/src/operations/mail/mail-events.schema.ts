@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { defineEvent } from '../../events/event-definition.ts'
 import { RecordId } from '../../kernel/ids.ts'
 import { BounceClass, BounceCode } from '../../mail/bounces/bounce.schema.ts'
-import { Email, MultiLine, SingleLine, Timestamp } from '../../kernel/validation.ts'
+import { Email, MultiLine, SingleLine } from '../../kernel/validation.ts'
+import { Timestamp } from '../../kernel/values/timestamps.ts'
 
 export const MailEventInput = z
   .strictObject({

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client'
 import type { Db } from '../../db/client.ts'
 import { emails, templates, workspaces } from '../../db/schema/index.ts'
 import type { TemplateId, WorkspaceId } from '../../kernel/ids.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/values/timestamps.ts'
 import { createGauge, createUnlabeledGauge } from '../../runtime/metrics.ts'
 import { cacheResult } from './work-metrics.ts'
 

@@ -6,7 +6,7 @@ import { lists, subscriptions, visitorMails, workspaces } from '../../db/schema/
 import type { ListId, WorkspaceId } from '../../kernel/ids.ts'
 import { createUnlabeledGauge } from '../../runtime/metrics.ts'
 import { cacheResult } from './work-metrics.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/values/timestamps.ts'
 
 /** Registers a gauge of the mails of visitors that wait. No label names a workspace: `doctor` does. */
 export function registerWithheldMetrics(registry: Registry, db: Db): void {

@@ -16,7 +16,7 @@ import type { Ctx } from '../../request/context.ts'
 import { delayWork, markPublished } from '../../work/publish.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
 import { readWorkLag } from './work-lag.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

@@ -21,7 +21,7 @@ import {
   recordTestOutcomes,
 } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { workspaces } from '../../db/schema/index.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 import { markPublished } from '../../work/publish.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import { suspendWorkspace } from '../../workspaces/suspension.ts'

@@ -5,7 +5,7 @@ import { hasMailedSince, isOwnBatch, sumsOfBatches } from '../../campaigns/campa
 import type { Db } from '../../db/client.ts'
 import { campaignBatches, campaigns, contacts, deliveries, emails, work, workspaces } from '../../db/schema/index.ts'
 import type { CampaignId, WorkspaceId } from '../../kernel/ids.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import { laterOf, type Timestamp } from '../../kernel/values/timestamps.ts'
 import { countFailingByWorkspace } from '../../webhooks/health/failing-webhooks.ts'
 import { isNoDrain } from '../../work/kinds.ts'
 import type { Workspace } from '../../workspaces/workspaces.schema.ts'
@@ -64,7 +64,7 @@ export async function listWorkspaceFigures(db: Db): Promise<WorkspaceFigures[]> 
       worstComplaintCampaignId: reported?.campaignId ?? null,
       failingWebhooks: failing.get(id) ?? 0,
       pendingWork: (waiting.get(id) ?? 0) + (pending.get(id) ?? 0),
-      lastSentAt: latest(lastCampaigns.get(id) ?? null, ofEmails?.lastSentAt ?? null),
+      lastSentAt: laterOf(lastCampaigns.get(id) ?? null, ofEmails?.lastSentAt ?? null),
     }
   })
 }
@@ -116,9 +116,6 @@ function findWorst(rows: readonly (Sent & { campaignId: CampaignId })[], kind: '
   })
   return rated.toSorted((one, other) => other.rate - one.rate)[0]
 }
-
-const latest = (one: Timestamp | null, other: Timestamp | null) =>
-  one !== null && (other === null || one > other) ? one : other
 
 const toCounts = (rows: readonly { workspaceId: WorkspaceId; count: number }[]) =>
   new Map(rows.map(({ workspaceId, count }) => [workspaceId, count]))

@@ -12,7 +12,7 @@ import { confirmTrackingConsent, readTrackingConsent } from '../contacts/trackin
 import { renderMail } from '../mail/render-mail.ts'
 import { readPreferences } from './read-preferences.ts'
 import { chooseTracking } from './track-preferences.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -31,7 +31,7 @@ import type { DrainClaim } from '../../webhooks/drain/drain-claim.ts'
 import { drainId } from '../../work/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '../../work/worker-registry.ts'
 import { recoverOrphanedClaims, recoverOwnClaims } from './recover-claims.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -30,7 +30,7 @@ import { askVisitors } from '@rapport/testing/consent/visitor-mails.ts'
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { type Timestamp, timestampAt } from '../../kernel/values/timestamps.ts'
 import { releaseVisitorMails } from '../../mail/budget/release-visitor-mails.ts'
 import { setQuotas } from '../../workspaces/set-quotas.ts'
 

@@ -19,7 +19,7 @@ import { changeByWorkspace } from '../../work/publish.ts'
 import { transaction } from '../../db/transaction.ts'
 import { listWorkers } from '../../work/worker-registry.ts'
 import { recoverOrphanedClaims } from './recover-claims.ts'
-import { timestampNow, type Timestamp, timestampAt } from '../../kernel/validation.ts'
+import { timestampNow, type Timestamp, timestampAt } from '../../kernel/values/timestamps.ts'
 
 export interface InterruptedWorkCounts {
   deliveries: number

@@ -23,7 +23,7 @@ import { deleteWebhook, readWebhook } from '../../webhooks/webhooks.ts'
 import type { CreatedWebhook } from '../../webhooks/webhooks.schema.ts'
 import { renderMail } from '../mail/render-mail.ts'
 import { disableFailingWebhooks, warnAboutFailingWebhooks } from './webhook-health.ts'
-import { timestampNow, timestampAt } from '../../kernel/validation.ts'
+import { timestampNow, timestampAt } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -1,5 +1,5 @@
 import type { WebhookId } from '../../kernel/ids.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/values/timestamps.ts'
 
 export interface DeliveryOutcome {
   /** PENDING: the delivery could not be signed. It was not sent, and waits for its attempt. */

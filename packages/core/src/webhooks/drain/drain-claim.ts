@@ -8,7 +8,7 @@ import type { WebhookId, WorkspaceId } from '../../kernel/ids.ts'
 import type { Claim } from '../../work/claims.ts'
 import { finishUnclaimedWork } from '../../work/enqueue.ts'
 import { drainId } from '../../work/queues.ts'
-import type { Timestamp } from '../../kernel/validation.ts'
+import type { Timestamp } from '../../kernel/values/timestamps.ts'
 
 /** What a job knows of a receiver. */
 export interface KnownReceiver {

@@ -18,7 +18,7 @@ import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.t
 import { deleteWebhook } from '../webhooks.ts'
 import { lockDrain, prepareDrain } from './drain-claim.ts'
 import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain } from './drain.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -33,7 +33,7 @@ import { hasBacklog } from './find-backlogs.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import { takeDeliveries, type TakeLimits, type TakenDelivery } from './take-deliveries.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 export interface TakeResult {
   /** Those of a webhook are in the order of their creation. If there are none and none is in flight, the claim has ended. */

@@ -8,7 +8,7 @@ import { idOf, nilUuid, type WorkspaceId } from '../../kernel/ids.ts'
 import { isInStoppedWorkspace } from '../../request/workspace-state.ts'
 import { drainId } from '../../work/queues.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 export interface BacklogPage {
   /** The workspaces whose backlog a job can claim. */

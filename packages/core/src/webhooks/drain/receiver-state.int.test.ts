@@ -12,7 +12,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import type { WebhookId } from '../../kernel/ids.ts'
 import { resetPause } from '../health/webhook-health.ts'
 import type { DeliveryOutcome } from './delivery-outcome.ts'
-import { timestampAt, type Timestamp } from '../../kernel/validation.ts'
+import { timestampAt, type Timestamp } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

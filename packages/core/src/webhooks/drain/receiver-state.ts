@@ -7,7 +7,7 @@ import { arrayOf, int, nullable, timestamptz } from '../../db/statements/sql-typ
 import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
 import type { DeliveryOutcome, EndedDelivery } from './delivery-outcome.ts'
 import type { DrainClaim, KnownReceiver } from './drain-claim.ts'
-import { type Timestamp, timestampAt, timestampNow } from '../../kernel/validation.ts'
+import { type Timestamp, timestampAt, timestampNow } from '../../kernel/values/timestamps.ts'
 
 /** How the outcomes of a round change the health of a webhook. */
 interface ReceiverState {

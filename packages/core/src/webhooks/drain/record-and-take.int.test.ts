@@ -23,7 +23,7 @@ import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.
 import { readDelivery } from '../delivery-log.ts'
 import type { DrainClaim } from './drain-claim.ts'
 import { recordAndTakeNext, releaseUnacknowledgedDrain } from './drain.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

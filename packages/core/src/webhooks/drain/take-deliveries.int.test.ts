@@ -19,7 +19,7 @@ import { deleteWebhook } from '../webhooks.ts'
 import { type DrainClaim, prepareDrain } from './drain-claim.ts'
 import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain, type TakeResult } from './drain.ts'
 import type { TakeLimits } from './take-deliveries.ts'
-import { timestampAt } from '../../kernel/validation.ts'
+import { timestampAt } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

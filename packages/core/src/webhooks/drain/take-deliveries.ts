@@ -11,7 +11,7 @@ import { drainId } from '../../work/queues.ts'
 import { serializeEvent } from '../signature.ts'
 import { isDrainable } from './find-backlogs.ts'
 import type { Receiver } from './signed-delivery.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 export interface TakenDelivery {
   uuid: string

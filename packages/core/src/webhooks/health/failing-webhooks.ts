@@ -14,7 +14,7 @@ import { webhookDisabled } from '../webhook-events.ts'
 import { healthById, healthColumns, isHealthOfWebhook, toHealth } from './webhook-health.ts'
 import { isLiveWebhook, readWebhook } from '../webhooks.ts'
 import type { Webhook } from '../webhooks.schema.ts'
-import { timestampNow, type Timestamp } from '../../kernel/validation.ts'
+import { timestampNow, type Timestamp } from '../../kernel/values/timestamps.ts'
 
 export interface FailingWebhook {
   workspaceId: WorkspaceId

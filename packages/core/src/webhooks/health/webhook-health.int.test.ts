@@ -12,7 +12,7 @@ import { updateWebhook, createWebhook } from '../../operations/webhooks/save-web
 import { deleteWebhook, disableWebhooks, listWebhooks, purgeWebhooks, readWebhook } from '../webhooks.ts'
 import type { CreatedWebhook } from '../webhooks.schema.ts'
 import { WebhookQuery } from '../webhooks.schema.ts'
-import { timestampNow, timestampAt } from '../../kernel/validation.ts'
+import { timestampNow, timestampAt } from '../../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -10,7 +10,7 @@ import { lockById } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import { lockActor } from '../../request/lock-actor.ts'
 import type { Webhook } from '../webhooks.schema.ts'
-import { timestampNow } from '../../kernel/validation.ts'
+import { timestampNow } from '../../kernel/values/timestamps.ts'
 
 /** Columns for a query of `webhooks` with a left join of `webhook_health` on `isHealthOfWebhook`. */
 export const healthColumns = {
