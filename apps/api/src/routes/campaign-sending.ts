@@ -1,10 +1,10 @@
-import { previewCampaign, sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
+import { enqueueTestMail, previewCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { Audience } from '@rapport/core/campaigns/sending-report/audience.schema.ts'
 import { readAudience } from '@rapport/core/campaigns/sending-report/read-audience.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
-import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { checkCampaignOnce, sendCheckedCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import {
   Campaign,
   CampaignRecipient,
@@ -19,7 +19,7 @@ import {
 import { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { idempotent } from '../http/handlers/idempotency.ts'
+import { commitOnce, idempotent, idempotentAfter } from '../http/handlers/idempotency.ts'
 import { IdParams, EmptyBody } from './shapes.ts'
 
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
@@ -76,7 +76,10 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Preview },
       },
     },
-    idempotent((request) => previewCampaign(request.ctx, request.params.id, request.body)),
+    idempotentAfter(async (request, reply) => {
+      const preview = await previewCampaign(request.ctx, request.params.id, request.body)
+      return commitOnce(request, reply, () => Promise.resolve(preview))
+    }),
   )
 
   app.post(
@@ -92,10 +95,13 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 202: Sending },
       },
     },
-    idempotent(async (request, reply) => {
-      const result = await sendCampaign(request.ctx, request.params.id)
-      reply.code(202)
-      return result
+    idempotentAfter(async (request, reply) => {
+      const checked = await checkCampaignOnce(request.ctx, request.params.id)
+      return commitOnce(request, reply, async () => {
+        const result = await sendCheckedCampaign(request.ctx, checked)
+        reply.code(202)
+        return result
+      })
     }),
   )
 
@@ -112,10 +118,14 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 202: SendResult },
       },
     },
-    idempotent(async (request, reply) => {
-      const result = await sendTestMail(request.ctx, request.params.id, request.body)
-      reply.code(202)
-      return result
+    idempotentAfter(async (request, reply) => {
+      const { params, body } = request
+      await previewCampaign(request.ctx, params.id, body)
+      return commitOnce(request, reply, async () => {
+        const result = await enqueueTestMail(request.ctx, params.id, body)
+        reply.code(202)
+        return result
+      })
     }),
   )
 

@@ -1,9 +1,9 @@
 import {
-  createCampaign,
   deleteCampaign,
   listCampaigns,
   lockCampaign,
   readCampaign,
+  storeCampaign,
   storeCampaignChange,
 } from '@rapport/core/campaigns/campaigns.ts'
 import {
@@ -29,7 +29,7 @@ import {
   ifMatchAfter,
   recordById,
 } from '../http/conditional-requests/if-match.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
+import { commitOnce, idempotentAfter } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams, largeBodyLimit } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 const params = IdParams('cmp')
@@ -63,10 +63,13 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Campaign },
       },
     },
-    idempotent(async (request, reply) => {
-      const campaign = await createCampaign(request.ctx, request.body)
-      reply.code(201).header('location', `/campaigns/${campaign.id}`)
-      return campaign
+    idempotentAfter(async (request, reply) => {
+      await checkTemplates(request.ctx, request.body)
+      return commitOnce(request, reply, async () => {
+        const campaign = await storeCampaign(request.ctx, request.body)
+        reply.code(201).header('location', `/campaigns/${campaign.id}`)
+        return campaign
+      })
     }),
   )
 

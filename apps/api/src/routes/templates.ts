@@ -1,11 +1,12 @@
 import { previewTemplate } from '@rapport/core/emails/email-mail.ts'
 import {
+  checkNewTemplate,
   checkTemplateChange,
-  createTemplate,
   deleteTemplate,
   listTemplates,
   lockTemplate,
   readTemplate,
+  storeTemplate,
   storeTemplateChange,
 } from '@rapport/core/emails/templates/templates.ts'
 import {
@@ -20,7 +21,7 @@ import {
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { commitIfMatch, ifMatch, ifMatchAfter, recordById } from '../http/conditional-requests/if-match.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
+import { commitOnce, idempotentAfter } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams, largeBodyLimit } from './shapes.ts'
 
 const common = { tags: ['Emails'], security: [{ bearer: [] }] }
@@ -45,10 +46,13 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Template },
       },
     },
-    idempotent(async (request, reply) => {
-      const template = await createTemplate(request.ctx, request.body)
-      reply.code(201).header('location', `/templates/${template.id}`)
-      return template
+    idempotentAfter(async (request, reply) => {
+      await checkNewTemplate(request.ctx, request.body)
+      return commitOnce(request, reply, async () => {
+        const template = await storeTemplate(request.ctx, request.body)
+        reply.code(201).header('location', `/templates/${template.id}`)
+        return template
+      })
     }),
   )
 
@@ -141,6 +145,9 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: TemplatePreview },
       },
     },
-    idempotent((request) => previewTemplate(request.ctx, request.params.id, request.body)),
+    idempotentAfter(async (request, reply) => {
+      const preview = await previewTemplate(request.ctx, request.params.id, request.body)
+      return commitOnce(request, reply, () => Promise.resolve(preview))
+    }),
   )
 }

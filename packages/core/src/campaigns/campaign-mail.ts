@@ -179,8 +179,12 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
  * a verified address and there is none, and as `requireSender` about a sender that the campaign or the workspace names.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
-  // Before the transaction: it must not stay open while the templates are rendered.
   await previewCampaign(ctx, id, { contactId })
+  return enqueueTestMail(ctx, id, { email, contactId })
+}
+
+/** The same for a campaign that was previewed before the transaction: a rendering waits for its turn. */
+export function enqueueTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
     const { listId, fromEmail } = await readCampaignSummary(ctx, id)
     await requireVerifiedOwner(ctx, email)

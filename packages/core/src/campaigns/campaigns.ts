@@ -33,6 +33,11 @@ const segmentNotFound = onConstraint('campaigns_segment_fk', () => invalidField(
 /** Creates a DRAFT. Without `html` and `text`, it gets a plain template that can be sent unchanged. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   await checkTemplates(ctx, input)
+  return storeCampaign(ctx, input)
+}
+
+/** The same for templates that were checked before the transaction: a check waits for its turn. */
+export async function storeCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   await checkNewSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
   if (input.segmentId) await checkSegmentId(ctx, input.segmentId)

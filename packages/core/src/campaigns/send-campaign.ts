@@ -54,8 +54,12 @@ const batchSize = 200
  * throws `precondition_failed` unless the campaign and the number of its recipients are as reviewed.
  */
 export async function sendCampaign(ctx: Ctx, id: CampaignId, reviewed?: ReviewedCampaign): Promise<Sending> {
-  // Before the transaction: it must not stay open while the templates are checked.
-  const checked = await checkOnce(ctx, id)
+  return sendCheckedCampaign(ctx, await checkCampaignOnce(ctx, id), reviewed)
+}
+
+/** The second half of `sendCampaign`, with what `checkCampaignOnce` returned. */
+export function sendCheckedCampaign(ctx: Ctx, checked: Campaign, reviewed?: ReviewedCampaign): Promise<Sending> {
+  const { id } = checked
   return inTransaction(ctx, async (ctx) => {
     await requireVerifiedOwner(ctx)
     const limit = await lockMailQuota(ctx)
@@ -131,7 +135,11 @@ async function readMailWait(ctx: Ctx, allowed: number): Promise<number | undefin
 /** The checks in progress. Concurrent requests for a campaign share one, as a workspace's rendering queue is short. */
 const checks = new Map<string, Promise<Campaign>>()
 
-function checkOnce(ctx: Ctx, id: CampaignId): Promise<Campaign> {
+/**
+ * Checks a campaign that is about to be sent. Not within a transaction: it must not stay open while the check waits for its
+ * turn, and other requests share the check, which may last longer.
+ */
+export function checkCampaignOnce(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   const key = `${ctx.workspaceId} ${id}`
   const check = checks.get(key) ?? checkCampaign(ctx, id).finally(() => checks.delete(key))
   checks.set(key, check)

@@ -43,11 +43,11 @@ export const availabilityGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'availability',
-    name: 'a connection is held while a request waits for DNS',
+    name: 'a connection is held while a request waits for DNS or a rendering',
     file: 'apps/api/src/http/handlers/idempotency.ts',
     search: 'const work = isRepetition ? () => Promise.reject(responseExpired()) : handle',
     replacement: 'const work = () => commitOnce(request, reply, handle)',
-    tests: ['apps/api/src/routes/domains.int.test.ts'],
+    tests: ['apps/api/src/routes/domains.int.test.ts', 'apps/api/src/http/handlers/idempotency-waits.int.test.ts'],
   },
   {
     promise: 'availability',

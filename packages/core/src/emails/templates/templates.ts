@@ -23,9 +23,19 @@ import { checkVariables, toDataNames } from './variables.ts'
 export type TemplateRow = typeof templates.$inferSelect
 
 /** Creates a template. Throws `validation_error` with line and column if it cannot be rendered. */
-export async function createTemplate(ctx: Ctx, { name, ...input }: TemplateInput): Promise<Template> {
+export async function createTemplate(ctx: Ctx, input: TemplateInput): Promise<Template> {
+  await checkNewTemplate(ctx, input)
+  return storeTemplate(ctx, input)
+}
+
+/** Checks a new template. Not within a transaction, which must not stay open while the check waits for its turn. */
+export async function checkNewTemplate(ctx: Ctx, input: TemplateInput): Promise<void> {
+  await checkContent(ctx, toContent(input))
+}
+
+/** The second half of `createTemplate`. */
+export async function storeTemplate(ctx: Ctx, { name, ...input }: TemplateInput): Promise<Template> {
   const content = toContent(input)
-  await checkContent(ctx, content)
   await checkNewSender(ctx, content.fromEmail)
   const now = timestampNow()
   const row: TemplateRow = {
