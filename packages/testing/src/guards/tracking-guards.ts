@@ -60,7 +60,7 @@ const given = [
   {
     name: 'a merge forgets when a duplicate denied tracking',
     file: `${consent}/change-tracking.ts`,
-    search: 'opensDeniedAt: latest(remaining.opensDeniedAt, merged.opensDeniedAt)',
+    search: 'opensDeniedAt: laterOf(remaining.opensDeniedAt, merged.opensDeniedAt)',
     replacement: 'opensDeniedAt: remaining.opensDeniedAt',
   },
   {
