@@ -96,7 +96,7 @@ const isOpenRequest = ({ confirmedAt, method }: Consent) => confirmedAt === null
 
 /**
  * Proofs after the contact has used the link in an email. It completes the request that it was mailed for: another one may
- * be of another person, who knows the address.
+ * be of another person, who knows the address. An older version stored no moment.
  */
 export function withConfirmation(
   ctx: Ctx,
@@ -104,8 +104,9 @@ export function withConfirmation(
   { email, issuedAt }: { email: string; issuedAt: Timestamp },
 ): Consent[] {
   const used = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })
-  const isOfLink = (proof: Consent) => proof.issuedAt === issuedAt && isSameAddress(proof.email, email)
-  const { issuedAt: _, ...request } = proofs?.find((proof) => isOpenRequest(proof) && isOfLink(proof)) ?? used
+  const open = (proofs ?? []).filter((proof) => isOpenRequest(proof) && isSameAddress(proof.email, email))
+  const ofMoment = (moment?: Timestamp) => open.find((proof) => proof.issuedAt === moment)
+  const { issuedAt: _, ...request } = ofMoment(issuedAt) ?? ofMoment() ?? used
   return withProof(proofs, { ...request, confirmedAt: used.at, confirmedFrom: used.address })
 }
 

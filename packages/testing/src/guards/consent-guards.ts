@@ -82,8 +82,8 @@ const given = [
   {
     name: 'a link completes the request of another person',
     file: `${core}/consent/proofs.ts`,
-    search: 'proof.issuedAt === issuedAt && isSameAddress',
-    replacement: 'isSameAddress',
+    search: 'ofMoment(issuedAt) ?? ofMoment() ?? used',
+    replacement: 'open[0] ?? used',
     tests: ['apps/api/src/routes/consent.int.test.ts'],
   },
   {

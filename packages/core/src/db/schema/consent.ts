@@ -47,7 +47,7 @@ export interface Consent {
   claimed?: boolean
   /** What the contact said, by OPERATOR. */
   note?: string | null
-  /** Of a request that waits for its link: the moment in the link. */
+  /** Of a request that waits for its link: the moment in the link. Undefined if an older version stored it. */
   issuedAt?: string
   /** By OPERATOR: the statement that it proves. An undo removes both. */
   suppressionId?: SuppressionId
