@@ -19,7 +19,8 @@ interface Reported {
 
 /**
  * Adds the proof of an opt-out that an operator records to the subscriptions that it is about, also to ended ones. Recorded
- * again, it has one proof, so that repetitions do not push out the others.
+ * again, it has one proof, so that repetitions do not push out the others. A repetition without a note keeps the proof of the
+ * note: it says who recorded it, and when.
  */
 export function addOptOutProof(ctx: Ctx, records: ConsentRecords, { contact, row, note }: Reported): void {
   const { listId } = row
@@ -28,9 +29,9 @@ export function addOptOutProof(ctx: Ctx, records: ConsentRecords, { contact, row
   for (const state of listSubscriptions(records, contact.id)) {
     if (listId && state.listId !== listId) continue
     const former = state.consent?.find(({ suppressionId }) => suppressionId === row.id)
+    if (former?.note && !note) continue
     const others = state.consent?.filter(({ suppressionId }) => suppressionId !== row.id) ?? []
-    const latest = { ...proof, note: note ?? former?.note ?? null }
-    setSubscription(records, { ...state, consent: limitProofs([latest, ...others]) })
+    setSubscription(records, { ...state, consent: limitProofs([proof, ...others]) })
   }
 }
 

@@ -14,7 +14,7 @@ import { beforeEach, expect, test } from 'vitest'
 import type { Contact } from '../../contacts/contacts.schema.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { auditEntries } from '../../db/schema/index.ts'
-import { newId, uuidOf } from '../../kernel/ids.ts'
+import { newId, type UserId, uuidOf } from '../../kernel/ids.ts'
 import type { List } from '../../lists/lists.schema.ts'
 import { subscribe } from '../../lists/subscribe.ts'
 import { unsubscribeUrl } from '../../lists/subscription-links.ts'
@@ -79,6 +79,20 @@ test('opt-outs that are recorded 25 times leave the proof of consent', async () 
     await optOut({ note: `all ${time}` })
   }
   expect(await proofsOf(list)).toMatchObject([{ note: 'all 25' }, { note: 'list 25' }, { ...consent, method: 'API' }])
+})
+
+test('an opt-out that another user repeats keeps who recorded the note', async () => {
+  const [first, second] = [newId('usr'), newId('usr')]
+  const optOutBy = (userId: UserId, note?: string) =>
+    optOutContact({ ...ctx, actor: { kind: 'user', userId, role: 'MEMBER' } }, ada.id, { note })
+  await optOutBy(first)
+  await optOutBy(second, 'called')
+  const [noted] = (await proofsOf(list)) ?? []
+  expect(noted).toMatchObject({ method: 'OPERATOR', actorId: second, note: 'called' })
+  await optOutBy(first)
+  expect(await proofsOf(list)).toMatchObject([{ ...noted }, { method: 'API' }])
+  await optOutBy(first, 'wrote')
+  expect(await proofsOf(list)).toMatchObject([{ actorId: first, note: 'wrote' }, { method: 'API' }])
 })
 
 test('an opt-out from a list that the contact is not on is kept too', async () => {
