@@ -69,6 +69,7 @@ const sequencesOfKeys = [
   'as b · confirm A · bounce · the key is lost · leave A · confirm C: 409',
   'complain · the key is lost · delete list A · delete list B · confirm C: 409',
   'bounce · the key is lost · delete list A · delete list B · confirm C: 409 · lift · confirm C',
+  'bounce · the key is lost · ask C · from here · delete list A · C is BOUNCED · events are unsubscribed',
   'operator opts out A · from here · the key is rotated · operator opts out A · rows are the same · operator undoes A · A is CONFIRMED',
 ]
 

@@ -18,9 +18,9 @@ import { listColumns, toList } from './lists.ts'
 import { timestampNow } from '../kernel/values/timestamps.ts'
 
 /**
- * Deletes a list and emits `list.deleted`. It is unavailable immediately. In the background, without events, the worker
- * gives up the confirmations that wait and removes the subscriptions and suppressions. Throws `in_use` while a campaign to
- * it is SENDING or PAUSED. Campaigns, forms and events that refer to it remain.
+ * Deletes a list and emits `list.deleted`. It is unavailable immediately. In the background, without events of it, the
+ * worker gives up the confirmations that wait and removes the subscriptions and suppressions. Throws `in_use` while a
+ * campaign to it is SENDING or PAUSED. Campaigns, forms and events that refer to it remain.
  */
 export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -98,6 +98,7 @@ async function removeSubscriptions(ctx: Ctx, listId: ListId, subscribers: readon
   if (ended.size > 0)
     await storeLostRows(
       ctx,
+      listId,
       contacts.filter(({ id }) => ended.has(id)),
     )
   await ctx.db
@@ -112,11 +113,15 @@ async function removeSubscriptions(ctx: Ctx, listId: ListId, subscribers: readon
   await refreshSubscribedStatus(ctx, contactIds)
 }
 
-/** A bounce and a complaint are for all lists: without their row, these subscriptions alone may say so. */
-async function storeLostRows(ctx: Ctx, contacts: readonly AddressedContact[]): Promise<void> {
+/**
+ * A bounce and a complaint are for all lists: without their row, these subscriptions alone may say so. The row ends the open
+ * subscriptions to other lists.
+ */
+async function storeLostRows(ctx: Ctx, deleted: ListId, contacts: readonly AddressedContact[]): Promise<void> {
   const records = await lockConsent(ctx, { contacts, mode: 'exclusive' })
   restoreLostRows(ctx, records)
-  await deriveStatuses(ctx, { ...records, subscriptions: new Map() }, { emitsEvents: false, isActivity: false })
+  const others = [...records.subscriptions].filter(([, { listId }]) => listId !== deleted)
+  await deriveStatuses(ctx, { ...records, subscriptions: new Map(others) }, { isActivity: false })
 }
 
 /** What was said about the list alone: in the order in which `readRows` reads, and others write. */
