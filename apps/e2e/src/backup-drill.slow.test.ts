@@ -50,12 +50,13 @@ async function expectNothingIsRepeated(programs: BackupServerPrograms) {
 
   const { key, listId, campaignId } = await startWork(stack, receiver)
   await shell.run(readCommands('## Backup', '### Every night'))
-  expect(readdirSync(shell.backups)).toEqual([expect.stringMatching(/^rapport-\w+\.dump\.age$/)])
+  const [, backupTime = ''] = /^rapport-(\w+)\.dump\.age$/.exec(readdirSync(shell.backups).join(' ')) ?? []
+  expect(backupTime).toMatch(/^\d{8}T\d{6}Z$/)
 
   // After the backup, the pending work is done, and a subscriber opts out.
   await waitUntil(async () => (await countOpenWork(stack)) === 0, { describe: 'all work is done', timeoutMs })
   expect([newsletters().length, receiver.requests.length]).toEqual([recipients, contacts])
-  const left = await unsubscribe(stack, shell.folder)
+  const left = await unsubscribe(stack, { folder: shell.folder, backupTime })
 
   await destroy(stack, server)
   const [restoring = '', repeating = ''] = readCommands('## Restore', '| Error of').split(/(?=^since=)/m)
@@ -64,7 +65,7 @@ async function expectNothingIsRepeated(programs: BackupServerPrograms) {
   expect(printed).toMatch(/^INTERRUPTED: [1-9]\d* deliveries, 0 emails, [1-9]\d* recipients; PAUSED: 1 campaign$/m)
   expect(printed).toMatch(/^ok +PostgreSQL +the database is up to date$/m)
   await stack.startApi()
-  expect(await shell.run(repeating)).toBe('200\n')
+  expect(await shell.run(repeating.replace('since=20270131T030000Z', `since=${backupTime}`))).toBe('200\n')
   Object.assign(stack.env, { MAIL_RATE: '1000' })
   await stack.startWorker()
 
@@ -115,18 +116,28 @@ function waitForStatus({ api }: Stack, { key, campaignId }: { key: string; campa
 
 /**
  * Follows the link of a mail, which the log of a proxy records. Returns the address. In the log, the link of another mail
- * was used before the backup that the document names.
+ * was used a second before the backup.
  */
-async function unsubscribe({ api, inbox }: Stack, folder: string): Promise<string> {
+async function unsubscribe(
+  { api, inbox }: Stack,
+  { folder, backupTime }: { folder: string; backupTime: string },
+): Promise<string> {
   const [mail, earlier] = inbox.mails.filter(({ subject }) => subject === 'News')
   const link = /<https?:\/\/[^/>]+(\/public\/unsubscribe\?token=[^>]+)>/
   const [path = '', earlierPath = ''] = [mail, earlier].map(
     (one) => link.exec(one?.headers['list-unsubscribe'] ?? '')?.[1],
   )
   expect((await api.call('POST', path)).status).toBe(200)
-  const lineOf = (time: string, of: string) => `127.0.0.1 - - [31/Jan/2027:${time} +0000] "POST ${of} HTTP/1.1" 200\n`
-  writeFileSync(join(folder, 'access.log'), lineOf('02:59:59', earlierPath) + lineOf('04:00:00', path))
+  const iso = backupTime.replace(/^(....)(..)(..T..)(..)/, '$1-$2-$3:$4:')
+  const lines = [toLogLine(Date.parse(iso) - 1_000, earlierPath), toLogLine(Date.now(), path)]
+  writeFileSync(join(folder, 'access.log'), lines.join(''))
   return mail?.to[0] ?? ''
+}
+
+/** A line of the log of nginx in UTC: the time is "31/Jan/2027:03:00:00 +0000". */
+function toLogLine(time: number, path: string): string {
+  const logged = new Date(time).toUTCString().replace(/^\w+, (\d+) (\w+) (\d+) (\S+) GMT$/, '$1/$2/$3:$4 +0000')
+  return `127.0.0.1 - - [${logged}] "POST ${path} HTTP/1.1" 200\n`
 }
 
 /** Kills all processes and drops the database. Redis keeps the jobs. */
