@@ -16,14 +16,14 @@ const common = {
   querystring: TokenQuery,
 }
 
+/** HEAD only checks a link: it is no open and no click. */
+const isOpening = ({ method }: FastifyRequest) => method === 'GET'
+
 /** The pixel and the links of a tracked email. */
 export const trackingPages: FastifyPluginAsyncZod = async (app) => {
   app.addHook('onRequest', async (_request, reply) => {
     reply.preventCache()
   })
-  /** HEAD only checks a link: it is no open and no click. A flood is not recorded, and no person is refused for it. */
-  const isRecorded = async (request: FastifyRequest) =>
-    request.method === 'GET' && !(await app.isOverSharedLimit(request))
 
   app.get(
     '/public/open',
@@ -39,7 +39,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await recordOpen(request.baseCtx, request.query.token, { shouldRecord: await isRecorded(request) })
+      await recordOpen(request.baseCtx, request.query.token, { shouldRecord: isOpening(request) })
       return reply.type('image/gif').send(pixel)
     },
   )
@@ -68,8 +68,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const shouldRecord = await isRecorded(request)
-      const url = await resolveTrackedLink(request.baseCtx, request.query.token, { shouldRecord })
+      const url = await resolveTrackedLink(request.baseCtx, request.query.token, { shouldRecord: isOpening(request) })
       return reply.redirect(url, 302)
     },
   )

@@ -24,9 +24,6 @@ const policy = [
   `frame-ancestors 'none'`,
 ].join('; ')
 
-/** An email of HTML may be a fragment, or a document of its own. */
-const isDocument = (html: string) => /<(?:!doctype|html|head|body)[\s>]/i.test(html)
-
 const fragmentPage = engine.parse(`<!doctype html>
 <html lang="{{ locale }}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ subject }}</title></head>
@@ -34,10 +31,14 @@ const fragmentPage = engine.parse(`<!doctype html>
 </html>
 `)
 
-/**
- * A newsletter may be opened by many people at once, and rendering it takes processor time. The link names no person, so
- * that no limit refuses it: this bounds the work.
- */
+/** An email of HTML may be a fragment, or a document of its own. */
+function toPage(email: WebVersion): string {
+  const { html } = email
+  const isDocument = html !== undefined && /<(?:!doctype|html|head|body)[\s>]/i.test(html)
+  return isDocument ? html : String(engine.renderSync(fragmentPage, email))
+}
+
+/** A newsletter may be opened by many people at once, and rendering it takes processor time. */
 const ttlMs = 10_000
 
 /** Keeps that there is no page, too. */
@@ -49,14 +50,14 @@ function keepMissing(error: unknown): AppError {
 /** The email of a campaign as a page, for 90 days. */
 export const webVersionPages: FastifyPluginAsyncZod = async (app) => {
   showBrokenLinks(app, (texts) => texts.brokenTrackedLink)
-  const pages = new LRUCache<CampaignId, WebVersion | AppError, { base: BaseCtx; token: string }>({
+  const pages = new LRUCache<CampaignId, string | AppError, { base: BaseCtx; token: string }>({
     max: 100,
     maxSize: 32 * 1_048_576,
-    sizeCalculation: (page) => (page instanceof AppError ? 1 : (page.html?.length ?? 0) + page.text.length + 1),
+    sizeCalculation: (page) => (page instanceof AppError ? 1 : page.length),
     ttl: ttlMs,
     ignoreFetchAbort: true,
     fetchMethod: (_id, _stale, { context: { base, token } }) =>
-      renderWebVersion(base, openWebVersion(base, token)).catch(keepMissing),
+      renderWebVersion(base, openWebVersion(base, token)).then(toPage, keepMissing),
   })
 
   app.get(
@@ -85,7 +86,7 @@ export const webVersionPages: FastifyPluginAsyncZod = async (app) => {
         .header('content-security-policy', policy)
         .header('x-robots-tag', 'noindex')
         .preventCache()
-        .send(page.html && isDocument(page.html) ? page.html : String(engine.renderSync(fragmentPage, page)))
+        .send(page)
     },
   )
 }

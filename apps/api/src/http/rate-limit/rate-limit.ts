@@ -18,17 +18,12 @@ declare module 'fastify' {
      */
     openMailToken?: (base: BaseCtx, token: string) => { workspaceId: WorkspaceId; contactId?: ContactId | undefined }
   }
-  interface FastifyInstance {
-    /**
-     * Counts a request whose token is shared, which no limit refuses. Resolves to whether the client is over the default
-     * limit with this token. Always false for other requests.
-     */
-    isOverSharedLimit(request: FastifyRequest): Promise<boolean>
-  }
 }
 
 /** Default requests per client, endpoint and window. A route can set another limit in `config.rateLimit`. */
 export const defaultMax = 100
+/** The limit of a token that all recipients share: an office or a mobile network has one address. */
+const sharedMax = 1_000
 const windowMs = 60_000
 
 interface Options {
@@ -46,23 +41,17 @@ interface Options {
 export const rateLimits = fp(
   async (app: FastifyInstance, { redis, exempt = [], probeMs }: Options) => {
     const isExemptAddress = createNetworkCheck(exempt)
-    const isExempt = ({ baseCtx }: FastifyRequest) => isExemptAddress(baseCtx.address ?? '')
     // Routes without rate-limit options would share one count. This hook runs before the plugin's own.
     app.addHook('onRoute', (route) => {
       route.config = { ...route.config, rateLimit: route.config?.rateLimit ?? {} }
     })
     await app.register(rateLimit, {
-      max: defaultMax,
+      max: (request: FastifyRequest) => (hasSharedToken(request) ? sharedMax : defaultMax),
       timeWindow: windowMs,
       store: createRateLimitStore({ redis, probeMs }),
       keyGenerator: limitKeyOf,
-      allowList: (request: FastifyRequest) => isExempt(request) || hasSharedToken(request),
+      allowList: ({ baseCtx }: FastifyRequest) => isExemptAddress(baseCtx.address ?? ''),
       errorResponseBuilder: () => app.httpErrors.tooManyRequests(),
-    })
-    const countShared = app.createRateLimit({ allowList: (request) => isExempt(request) || !hasSharedToken(request) })
-    app.decorate('isOverSharedLimit', async (request: FastifyRequest) => {
-      const count = await countShared(request)
-      return !count.isAllowed && count.isExceeded
     })
   },
   { name: 'rate-limits', dependencies: ['@fastify/sensible', 'error-handler', 'request-context'] },
@@ -78,7 +67,6 @@ function limitKeyOf(request: FastifyRequest): string {
   return found ? `${address} ${hashToken(found.token)}` : address
 }
 
-/** Such a request would be refused because of other people: an office or a mobile network has one address. */
 const hasSharedToken = (request: FastifyRequest) => findMailToken(request)?.isShared ?? false
 
 interface MailToken {
