@@ -88,7 +88,7 @@ test('members who leave do not deadlock with deals that are closed', async () =>
         : updateDeal(unrepeated, id, n % 3 === 1 ? { status: 'WON' } : { status: 'LOST' }),
     )
     await Promise.all([
-      removeMember(ctx, ownerId),
+      removeMember(unrepeated, ownerId),
       ...closed,
       mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: (await createTestContact(ctx)).id }),
     ])

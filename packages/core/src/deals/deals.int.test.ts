@@ -288,9 +288,9 @@ describe('the contact of a deal', () => {
       const { id } = await createTestDeal(ctx, { pipelineId: pipeline.id, contactId: one.id })
       const results = await Promise.allSettled([
         updateDeal(unrepeated, id, { stageId: stageAt(1 + (round % 2)) }),
-        mergeContacts(ctx, two.id, { contactId: one.id }),
+        mergeContacts(unrepeated, two.id, { contactId: one.id }),
         updateDeal(unrepeated, id, { contactId: two.id, status: 'WON' }),
-        round % 3 ? updateDeal(unrepeated, id, { contactId: one.id }) : deleteContact(ctx, one.id),
+        round % 3 ? updateDeal(unrepeated, id, { contactId: one.id }) : deleteContact(unrepeated, one.id),
         round % 4 ? updateDeal(unrepeated, id, { name: `round ${round}` }) : deleteDeal(unrepeated, id),
       ])
       const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))

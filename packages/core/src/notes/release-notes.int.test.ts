@@ -217,8 +217,8 @@ test('members who leave do not deadlock with merges and deals that are deleted',
     const [one, two, deal] = [await createTestContact(ctx), await createTestContact(ctx), await createTestDeal(ctx)]
     for (let n = 0; n < 20; n++) await create({ contactId: [one, two][n % 2]?.id, dealId: deal.id }, author)
     const work = [
-      removeMember(ctx, userId),
-      mergeContacts(ctx, one.id, { contactId: two.id }),
+      removeMember(unrepeated, userId),
+      mergeContacts(unrepeated, one.id, { contactId: two.id }),
       deleteDeal(unrepeated, deal.id),
     ]
     expect((await Promise.allSettled(work)).map(({ status }) => status)).toEqual(work.map(() => 'fulfilled'))

@@ -163,7 +163,7 @@ describe('the assignee of a task', () => {
         contacts.map(({ id: contactId }) => createTestTask(ctx, { contactId, assigneeId: member })),
       )
       await Promise.all([
-        removeMember(ctx, member),
+        removeMember(unrepeated, member),
         ...assigned.map(({ id }, n) =>
           n % 2 ? updateTask(unrepeated, id, { title: 'Write' }) : deleteTask(unrepeated, id),
         ),

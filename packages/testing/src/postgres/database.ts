@@ -116,7 +116,8 @@ export function openImpatient({ url }: TestDatabase): Db {
 
 /**
  * Opens connections on which a deadlock ends with the timeout of a lock, after which nothing begins again, to test that
- * there is none. On a cluster, it ends as on any connection.
+ * there is none. All transactions that could deadlock must use them: one on another connection would find the deadlock,
+ * and begin again. On a cluster, it ends as on any connection.
  */
 export function openUnrepeated({ url }: TestDatabase): Db {
   const settings = { deadlock_timeout: '1h' }
