@@ -120,7 +120,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    ifMatchAfter(async (request, reply) => {
+    ifMatchAfter(currentCampaign, async (request, reply) => {
       const { params, body } = request
       await checkTemplates(request.ctx, body)
       const work = () => storeCampaignChange(request.ctx, params.id, body)

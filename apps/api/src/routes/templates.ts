@@ -103,7 +103,7 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Template },
       },
     },
-    ifMatchAfter(async (request, reply) => {
+    ifMatchAfter(currentTemplate, async (request, reply) => {
       const checked = await checkTemplateChange(request.ctx, request.params.id, request.body)
       const work = () => storeTemplateChange(request.ctx, checked)
       return commitIfMatch(request, reply, { record: currentTemplate, work })

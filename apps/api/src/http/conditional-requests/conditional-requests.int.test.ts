@@ -189,6 +189,18 @@ test('a PATCH waits for a concurrent change without If-Match, and then returns 4
   expect((await request('GET', path)).body).toMatchObject({ firstName: 'Grace' })
 })
 
+test('a PATCH with an outdated ETag is a 412, even if its template is invalid by now', async () => {
+  const variables = [{ name: 'code', type: 'TEXT', example: '123' }]
+  const template = { name: 'Code', subject: 'Your code', html: '{{ data.code }}', variables, ground: 'SECURITY' }
+  const { id } = await api.create<{ id: string }>('/templates', workspace.key, template)
+  const path = `/templates/${id}`
+  const tag = await readTag(path)
+  expect((await request('PATCH', path, { body: { html: 'Hello', variables: [] } })).status).toBe(200)
+  const body = { html: 'Code: {{ data.code }}' }
+  expectError(await requestIfMatch('PATCH', path, { tag, body }), 412)
+  expectError(await requestIfMatch('PATCH', path, { tag: await readTag(path), body }), 400)
+})
+
 /** The subscription remains as a record of the opt-out, the import as one of the rows that were imported. */
 const keptRecords = new Set(['/lists/{id}/subscribers/{contactId}', '/imports/{id}'])
 

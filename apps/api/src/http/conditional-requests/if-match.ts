@@ -14,20 +14,26 @@ export interface CurrentRecord<Request> {
   lockAndRead: (request: Request) => Promise<unknown>
 }
 
-/** The parts of a request that `lockAndRead` uses: its types are those of the route. */
+interface ReadableRecord<Request> extends CurrentRecord<Request> {
+  /** Reads the record without a lock. Throws `not_found`. */
+  read: (request: Request) => Promise<unknown>
+}
+
+/** The parts of a request that the functions of a record use: its types are those of the route. */
 type RequestOf<Inner> = Inner extends (request: infer Request, ...rest: never) => unknown ? Request : never
 
 /** The record that the path names by its id. `lock` is what its verbs lock first, as deadlocks cost time. */
 export function recordById<Id extends string>(
   schema: z.ZodType,
   { lock, read }: { lock: (ctx: Ctx, id: Id) => Promise<unknown>; read: (ctx: Ctx, id: Id) => Promise<unknown> },
-): CurrentRecord<{ ctx: Ctx; params: { id: Id } }> {
+): ReadableRecord<{ ctx: Ctx; params: { id: Id } }> {
   return {
     schema,
     async lockAndRead({ ctx, params }) {
       await lock(ctx, params.id)
       return read(ctx, params.id)
     },
+    read: ({ ctx, params }) => read(ctx, params.id),
   }
 }
 
@@ -51,10 +57,21 @@ export function ifMatch<Inner extends Handler>(
 /**
  * Supports `If-Match` on a route that waits for its turn before it writes, such as for the check of templates. The handler
  * does that first, without a transaction, so that no connection and no lock is held meanwhile, and then writes in
- * `commitIfMatch`.
+ * `commitIfMatch`. The tag is compared before, too: what the handler checks may depend on the record.
  */
-export function ifMatchAfter<Inner extends Handler>(handler: Inner): Inner {
-  return wrapHandler(handler, { wrapper: 'ifMatch', around: (_request, _reply, handle) => handle() })
+export function ifMatchAfter<Inner extends Handler>(
+  record: ReadableRecord<NoInfer<RequestOf<Inner>>>,
+  handler: Inner,
+): Inner {
+  const { schema, read } = record as unknown as ReadableRecord<FastifyRequest>
+  return wrapHandler(handler, {
+    wrapper: 'ifMatch',
+    async around(request, _reply, handle) {
+      const tags = readIfMatch(request.headers['if-match'])
+      if (tags !== undefined) checkTags(tags, entityTagOf(schema, await read(request)))
+      return handle()
+    },
+  })
 }
 
 /** Runs `work`, which writes through `request.ctx`, as `ifMatch` runs a handler. */
