@@ -9,11 +9,10 @@ import { newId, type UserId, type WorkspaceId } from '../kernel/ids.ts'
 import type { Timestamp } from '../kernel/values/timestamps.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { readMailLanguage } from '../workspaces/mail-language.ts'
-import { readWorkspaceSender } from '../domains/sender-identity.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
-import { members, passwordResets, sessions, users, workspaces } from '../db/schema/index.ts'
+import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, findBrandingOfUser } from '../workspaces/branding.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
@@ -182,12 +181,20 @@ export async function replacePassword(
  */
 const expiredAtCreation = { expiresAt: sql`${passwordResets.createdAt}` }
 
-/** Renders the email with the link. Returns undefined if the token has been used or has expired. */
+/**
+ * Renders the email with the link. Returns undefined if the token has been used or has expired. The email comes from
+ * `MAIL_FROM`: its bounce contains the link, which an ADMIN of one workspace, who names its sender, must not receive.
+ */
 export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data.passwordResetId
   if (!id) return undefined
   const [reset] = await ctx.db
-    .select({ id: passwordResets.id, tokenHash: passwordResets.tokenHash, emailVerifiedAt: users.emailVerifiedAt })
+    .select({
+      id: passwordResets.id,
+      tokenHash: passwordResets.tokenHash,
+      userId: users.id,
+      emailVerifiedAt: users.emailVerifiedAt,
+    })
     .from(passwordResets)
     .innerJoin(users, eq(users.id, passwordResets.userId))
     .where(and(eq(passwordResets.id, id), gt(passwordResets.expiresAt, sql`now()`)))
@@ -196,11 +203,9 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
   const url = `${ctx.settings.publicUrl}/reset-password?token=${token}`
   const language = await readMailLanguage(ctx, mail)
   const texts = mailTexts[language.language].passwordReset
-  const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
   return renderServiceMail(ctx, mail, {
     language,
-    ...(workspace && (await readWorkspaceSender(ctx, workspace)).header),
-    branding: workspace,
+    branding: await findBrandingOfUser(ctx, reset.userId),
     title: texts.title,
     paragraphs: [texts.text(mail.toAddress), ...(reset.emailVerifiedAt ? [] : [texts.warning])],
     button: { label: texts.button, url },

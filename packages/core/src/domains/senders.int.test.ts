@@ -5,21 +5,17 @@ import { updateCampaign } from '../campaigns/campaigns.ts'
 import { pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import type { Ctx } from '../request/context.ts'
-import { domains, mails, members, workspaces } from '../db/schema/index.ts'
+import { domains, mails, workspaces } from '../db/schema/index.ts'
 import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addTestDomain, addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
-import { requestPasswordReset } from '../auth/password-resets.ts'
-import { createUser } from '../auth/users.ts'
 import { renderMail } from '../operations/mail/render-mail.ts'
-import { createInvite } from '../team/invites.ts'
 import { reportSending } from '../campaigns/sending-report/report-sending.ts'
 import { listSendersOfOthers } from '../operations/overviews/senders-of-others.ts'
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { senderAddress } from './senders.ts'
 import { setSenderDomains } from './set-sender-domains.ts'
-import { timestampNow } from '../kernel/values/timestamps.ts'
 
 const database = useTestDatabase()
 let unrestricted: Ctx
@@ -273,27 +269,4 @@ test('with REQUIRE_VERIFIED_DOMAIN, a test mail has a verified sender or names n
   await addVerifiedDomain(ctx, 'cogs.example')
   expect(await render()).toMatchObject([{ from: { address: 'hello@cogs.example' } }])
   for (const campaign of [own, fromDefault]) expect(await sendTest(campaign)).toEqual({ queued: 1 })
-})
-
-test('invites and resets come from the sender of the workspace, where it may send', async () => {
-  const ctx = await createTestCtx(database.db)
-  const { id: userId, email } = await createUser(ctx, {
-    email: `ada@${ctx.workspaceId.slice(-8)}.example`,
-    name: '',
-    passwordHash: 'x',
-    emailVerifiedAt: timestampNow(),
-    by: 'invite',
-  })
-  await ctx.db.insert(members).values({ workspaceId: ctx.workspaceId, userId, role: 'OWNER' })
-  await updateWorkspace(ctx, { fromName: 'Looms', fromEmail: 'hello@looms.test', accentColor: '#7a1fa2' })
-  await requestPasswordReset(ctx, { email })
-  await createInvite(ctx, { email: 'grace@example.org', role: 'VIEWER' })
-  const sent = await ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
-  const readSenders = async () =>
-    (await Promise.all(sent.map((mail) => renderMail(ctx, mail)))).map((mail) => mail?.from)
-  const own = { name: 'Looms', address: 'hello@looms.test' }
-  expect(await readSenders()).toEqual([own, own])
-  await addVerifiedDomain(await createTestCtx(database.db), 'looms.test')
-  const fallback = { name: 'Looms', address: ctx.settings.mailFrom }
-  expect(await readSenders()).toEqual([fallback, fallback])
 })

@@ -19,10 +19,9 @@ import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { toMailName } from '../mail/mail-names.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotBlocked } from '../suppressions/email-block.ts'
-import { readWorkspaceSender } from '../domains/sender-identity.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas } from '../quotas/require-quota.ts'
-import type { OutgoingMail } from '../mail/outgoing-mail.ts'
+import { type OutgoingMail, toHeaderText } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { invites, members, type Role, roles, workspaces } from '../db/schema/index.ts'
@@ -235,7 +234,10 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   })
 }
 
-/** Renders the email with the link. Returns undefined if the invite was accepted or deleted. */
+/**
+ * Renders the email with the link. Returns undefined if the invite was accepted or deleted. The email names the
+ * workspace, but comes from `MAIL_FROM`: its bounce contains the link, which is for the owner of the address alone.
+ */
 export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data.inviteId
   if (!id) return undefined
@@ -253,12 +255,12 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     found && findStoredMailToken(ctx.settings.keys, 'rpi', { id: toTokenSeed(found), tokenHash: found.tokenHash })
   if (!token) return undefined
   const workspace = toMailName(found.workspace.name)
-  const { header } = await readWorkspaceSender(ctx, found.workspace)
+  const sender = toMailName(found.workspace.fromName ?? found.workspace.name)
   const language = chooseMailLanguage({ workspace: found.workspace.locale })
   const texts = mailTexts[language.language].invite
   return renderServiceMail(ctx, mail, {
     language,
-    ...header,
+    from: { name: toHeaderText(sender), address: ctx.settings.mailFrom },
     branding: found.workspace,
     title: texts.title(workspace),
     paragraphs: [texts.text(workspace)],

@@ -136,6 +136,14 @@ export const isolationGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'isolation',
+    name: 'an invite comes from an address that its workspace names',
+    file: `${core}/team/invites.ts`,
+    search: 'address: ctx.settings.mailFrom }',
+    replacement: 'address: found.workspace.fromEmail ?? ctx.settings.mailFrom }',
+    tests: ['apps/worker/src/jobs/account-mails.int.test.ts'],
+  },
+  {
+    promise: 'isolation',
     name: 'two requests with one link reset a password',
     file: `${core}/auth/password-resets.ts`,
     search: '    if (used.length === 0) throw invalidToken()\n',
