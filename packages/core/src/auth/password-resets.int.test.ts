@@ -11,6 +11,7 @@ import { createMailHook } from '../mail-hooks/mail-hooks.ts'
 import { resetPassword } from '../operations/mail/reset-password.ts'
 import { updateWebhook } from '../operations/webhooks/save-webhook.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
+import { rotateSecret } from '../webhooks/rotate-secret.ts'
 import { logIn, signUp } from './login.ts'
 import { requestPasswordReset } from './password-resets.ts'
 
@@ -69,6 +70,8 @@ describe.each<[string, (by: Ctx, disabledId: WebhookId) => Promise<unknown>]>([
   ['a mail hook that is created', (by) => createMailHook(by, { provider: 'ses', secret: providerSecrets.ses })],
   ['a webhook that is created', (by) => createTestWebhook(by)],
   ['a webhook that is enabled', (by, disabledId) => updateWebhook(by, disabledId, { enabled: true })],
+  ['a webhook that is redirected', (by, id) => updateWebhook(by, id, { url: 'https://example.com/other' })],
+  ['a secret that is rotated', (by, id) => rotateSecret(by, id)],
 ])('%s in a session that a reset ends', (_what, make) => {
   let disabledId: WebhookId
   beforeEach(async () => {

@@ -6,6 +6,7 @@ import { canUnseal, type Keys, seal, storageKeyIds } from '../kernel/crypto.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
 import type { WebhookId } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { lockActor } from '../request/lock-actor.ts'
 import { newSecret } from './signature.ts'
 import { isLiveWebhook, readWebhook } from './webhooks.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
@@ -17,6 +18,7 @@ const maxFormerSecrets = 5
 /** Replaces the secret. Only this result contains the new one. For 24 hours, the former secret also signs. */
 export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
   return inTransaction(ctx, async (ctx) => {
+    await lockActor(ctx)
     const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')
     if (!current) throw notFound('Webhook')
     const until = timestampAt(Date.now() + formerSecretLifetimeMs)

@@ -106,7 +106,7 @@ export async function saveWebhook(
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
   if (Object.keys(change).length === 0) return readWebhook(ctx, id)
   return inTransaction(ctx, async (ctx) => {
-    if (change.enabled) await lockActor(ctx)
+    await lockActor(ctx)
     if (change.enabled) await resetHealth(ctx, id)
     else if (change.url !== undefined) await resetPause(ctx, id)
     const { filter, ...values } = { ...change, ...url }
