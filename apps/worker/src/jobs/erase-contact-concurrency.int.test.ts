@@ -6,6 +6,7 @@ import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { listDeliveries } from '@rapport/core/webhooks/delivery-log.ts'
 import { saveWebhook } from '@rapport/core/webhooks/webhooks.ts'
@@ -14,6 +15,8 @@ import {
   createTestContact,
   createTestList,
   createTestWebhook,
+  createTestWorker,
+  expireWorkerHeartbeat,
   listPendingWork,
   readMailedToken,
 } from '@rapport/testing/fixtures/factories.ts'
@@ -33,6 +36,12 @@ const deps = useForTest(() => createTestDeps(database.db))
 
 const erase = (contact: Contact) => eraseContact(deps, jobOf(ctx, 'ERASE_CONTACT', uuidOf(contact.id)))
 const createEcho = () => createTestWebhook(ctx, { url: `${receiver.url}/hook`, eventTypes: ['*'] })
+
+/** Recovers the claims of a worker that is out of reach, but keeps its outcomes to record them later. */
+async function recoverClaimsOf(workerId: string): Promise<void> {
+  await expireWorkerHeartbeat(database.db, workerId)
+  await recoverOrphanedClaims(database.db)
+}
 
 const countRedacted = async () => {
   const { rows } = await database.pool.query<{ type: string; redacted: boolean }>(
@@ -159,6 +168,47 @@ test('waits for an email that is being sent', async () => {
   expect(Object.fromEntries(data.map(({ contactId, error }) => [contactId, error]))).toEqual({
     [ada]: 'Redacted: the contact was deleted',
     [grace]: outcome.error,
+  })
+})
+
+test('a response that is recorded after the erasure is not kept', async () => {
+  const { id } = await createEcho()
+  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  const late = await createTestWorker(database.db)
+  const { claim, take } = await claimTestDrain(ctx, { workerId: late, limit: 1 })
+  await recoverClaimsOf(late)
+  await deleteContact(ctx, ada.id)
+  await erase(ada)
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
+  const outcome = { status: 'FAILED', responseBody: ada.email, error: `Not ${ada.email}` } as const
+  await recordTestOutcomes(ctx, claim, { ended: asEnded(take?.deliveries ?? [], outcome) })
+  expect((await listDeliveries(ctx, id, { limit: 50, sort: '-createdAt' })).data).toMatchObject([
+    { status: 'PENDING' },
+    { status: 'FAILED', responseBody: null, error: 'Redacted: the contact was deleted' },
+  ])
+})
+
+test('an error of a recipient that is recorded after the erasure is not kept', async () => {
+  const { id, batches } = await startTestCampaign(ctx, 2)
+  const late = await createTestWorker(database.db)
+  const batch = await claimTestBatch(ctx, batches[0], late)
+  const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
+  const [ada, grace] = recipients.map((recipient) => recipient.id)
+  if (!ada || !grace) throw new Error('There are no recipients')
+  await recoverClaimsOf(late)
+  await deleteContact(ctx, ada)
+  await eraseContact(deps, jobOf(ctx, 'ERASE_CONTACT', uuidOf(ada)))
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
+  const outcome = { status: 'FAILED', error: '550 recipient is refused' } as const
+  await recordRecipientOutcomes(
+    ctx,
+    batch,
+    [ada, grace].map((contactId) => ({ contactId, ...outcome })),
+  )
+  const { data } = await listRecipients(ctx, id, RecipientQuery.parse({}))
+  expect(Object.fromEntries(data.map(({ contactId, status, error }) => [contactId, [status, error]]))).toEqual({
+    [ada]: ['FAILED', 'Redacted: the contact was deleted'],
+    [grace]: ['FAILED', outcome.error],
   })
 })
 

@@ -197,6 +197,18 @@ describe('an attempt', () => {
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.interrupted', 'email.sent'])
   })
 
+  test('that ends after the deletion of its contact keeps no reason', async () => {
+    const { id, contactId } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+    const email = await claimTestEmail(ctx, id, deps.workerId)
+    if (!email || !contactId) throw new Error('The email was not claimed')
+    await database.pool.query('delete from workers')
+    await recoverOrphanedClaims(database.db)
+    await deleteContact(ctx, contactId)
+    const refused = { kind: 'refused', temporary: false, error: '550 Not ada@example.com' } as const
+    await recordEmailOutcomes(ctx, [{ email, outcome: refused }])
+    expect(await readEmail(ctx, id)).toMatchObject({ status: 'FAILED', contactId: null, reason: null })
+  })
+
   test('that finds no mailbox suppresses the address and ends the email', async () => {
     const template = await createTestTemplate(ctx)
     const { id } = await createTestEmail(ctx, template.id)

@@ -5,6 +5,7 @@ import { campaignRecipients, campaigns, contacts, work } from '../db/schema/inde
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isMailable } from '../consent/derive-status.ts'
+import { redactedText } from '../kernel/erase-step.ts'
 import { recipientProperties } from '../rendering/recipient.ts'
 import { isInStoppedWorkspace } from '../request/workspace-state.ts'
 import { hasClaim, renewClaim } from '../work/claims.ts'
@@ -109,8 +110,8 @@ export const askForRecipient = namedStatement('ask whether a mail may still go',
 
 /**
  * Records the outcomes of recipients whose last attempt has this token. A bounce that was reported before the outcome
- * stays. Selects the rows by batch, not by campaign: without table statistics, the planner may choose an index on the
- * campaign and read all of its recipients.
+ * stays, and so does an error that an erasure has redacted since recovery. Selects the rows by batch, not by campaign:
+ * without table statistics, the planner may choose an index on the campaign and read all of its recipients.
  */
 export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
   isPrepared: true,
@@ -140,7 +141,8 @@ export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
     recorded as (
       update campaign_recipients r
       set status = case when locked.status = 'WAITING' and was = 'INTERRUPTED' then 'FAILED' else locked.status end,
-        error = locked.error, provider_message_hash = locked.provider_message_hash,
+        error = case when r.error = ${redactedText} and locked.error is not null then r.error else locked.error end,
+        provider_message_hash = locked.provider_message_hash,
         bounce_class = coalesce(locked.bounce_class, r.bounce_class),
         bounce_code = case when locked.bounce_class is null then r.bounce_code else locked.bounce_code end,
         attempts = r.attempts - locked.attempts_to_undo,

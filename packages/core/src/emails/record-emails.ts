@@ -78,7 +78,7 @@ function retryDelayMs({ attempts }: Pick<EmailRow, 'attempts'>, outcome: EmailOu
 /**
  * Records the outcomes of attempts, deletes the values of the emails unless they wait for another attempt, and emits
  * their events. An outcome that comes late, after recovery, counts unless another attempt has begun; then nothing is
- * repeated.
+ * repeated. It has no reason if the contact was deleted in between.
  */
 export async function recordEmailOutcomes(
   ctx: Ctx,
@@ -98,7 +98,7 @@ export async function recordEmailOutcomes(
       if (!attempt || !ending || row.status === ending.status) continue
       const { email, outcome } = attempt
       const delayMs = row.status === 'PENDING' ? retryDelayMs(email, outcome) : undefined
-      const reason = outcome.kind === 'sent' ? null : outcome.error
+      const reason = outcome.kind === 'sent' || row.contactId === null ? null : outcome.error
       const attempted = { ...row, attempts: email.attempts, reason }
       if (delayMs === undefined) endings.push({ email: { ...attempted, ...ending }, origin: email.origin })
       else delays.push({ claim: email.claim, email: attempted, delayMs })

@@ -228,4 +228,12 @@ export const writeGuards: readonly TestedGuard[] = [
     replacement: '',
     tests: ['apps/worker/src/jobs/erase-contact-concurrency.int.test.ts'],
   },
+  {
+    promise: 'writes',
+    name: 'a response that comes after the erasure of its person is kept',
+    file: `${core}/webhooks/drain/record-outcomes.ts`,
+    search: "case when d.status = 'INTERRUPTED' and d.error = ${redactedText} then null else response_body end,",
+    replacement: 'response_body,',
+    tests: ['apps/worker/src/jobs/erase-contact-concurrency.int.test.ts'],
+  },
 ]

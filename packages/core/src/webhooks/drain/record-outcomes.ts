@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { deliveries } from '../../db/schema/index.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../../db/statements/sql-types.ts'
+import { redactedText } from '../../kernel/erase-step.ts'
 import { hasClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import type { EndedDelivery } from './delivery-outcome.ts'
@@ -12,8 +13,9 @@ import { updateHealth } from './receiver-state.ts'
 /**
  * Locks the claim, records outcomes, and updates the health of their webhooks. Returns whether the claim is still valid.
  * If it was recovered, the deliveries are INTERRUPTED; a late outcome of the same worker overwrites that status. A late
- * PENDING becomes FAILED, as a user may have sent the delivery again by then. Ignores outcomes that an earlier call has
- * recorded, whose response was lost. `ended` must be in the order in which the attempts ended.
+ * PENDING becomes FAILED, as a user may have sent the delivery again by then. The response is not recorded if the contact
+ * was erased in between: nothing would redact it. Ignores outcomes that an earlier call has recorded, whose response was
+ * lost. `ended` must be in the order in which the attempts ended.
  */
 export async function recordOutcomes(db: Db, claim: DrainClaim, ended: readonly EndedDelivery[]): Promise<boolean> {
   const [row] = await record(db, {
@@ -70,8 +72,10 @@ const record = namedStatement('record outcomes', {
       update deliveries d
       set (status, attempted_at, duration_ms, response_status, response_body, error) = (
         select case when d.status = 'INTERRUPTED' and status = 'PENDING' then 'FAILED' else status end,
-          attempted_at, duration_ms, response_status, response_body, error from outcome
-        where outcome.id = d.id limit 1)
+          attempted_at, duration_ms, response_status,
+          case when d.status = 'INTERRUPTED' and d.error = ${redactedText} then null else response_body end,
+          case when d.status = 'INTERRUPTED' and d.error = ${redactedText} and error is not null then d.error else error end
+        from outcome where outcome.id = d.id limit 1)
       where d.workspace_id = ${param.workspaceId} and d.webhook_id = any(array(select webhook_id from outcome))
         and d.id = any(array(select id from outcome)) and (select count(*) from claim) >= 0
         and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param.workerId})
