@@ -20,6 +20,7 @@ export interface Keys {
   readonly optOuts: KeyRing
   readonly storage: KeyRing
   readonly returnPaths: KeyRing
+  readonly requests: KeyRing
 }
 
 /** Values that were signed or encrypted with a former SECRET_KEY stay valid. */
@@ -36,6 +37,7 @@ export function deriveKeys(secretKey: string, formerSecretKeys: readonly string[
     optOuts: ring('opt-outs'),
     storage: ring('storage'),
     returnPaths: ring('return paths'),
+    requests: ring('requests'),
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import { type Ctx, getActorId, inTransaction } from './context.ts'
 import { inRounds } from './in-rounds.ts'
@@ -42,7 +43,8 @@ export function runIdempotently(
     })
     const { status, location } = response
     const body = seal(ctx.settings.keys, response.body, bindingOf(ctx, key))
-    const values = { requestHash: request.hash, status, location, body, createdAt: timestampNow() }
+    const [requestHash] = hashesOf(ctx, { key, hash: request.hash })
+    const values = { requestHash, status, location, body, createdAt: timestampNow() }
     await ctx.db
       .insert(idempotencyRecords)
       .values({ workspaceId: ctx.workspaceId, key, ...values })
@@ -75,10 +77,22 @@ async function lockKey(ctx: Ctx, key: string) {
 async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Promise<RecordedResponse | undefined> {
   const [record] = await ctx.db.select().from(idempotencyRecords).where(isRecent(ctx, request.key))
   if (!record) return undefined
-  if (record.requestHash !== request.hash) {
+  // First, as without its key, no hash can be compared either.
+  const body = openBody(ctx, request.key, record.body)
+  if (!hashesOf(ctx, request).includes(record.requestHash)) {
     throw new AppError('idempotency_conflict', 'This Idempotency-Key was used for another request')
   }
-  return { status: record.status, location: record.location, body: openBody(ctx, request.key, record.body) }
+  return { status: record.status, location: record.location, body }
+}
+
+/** Keyed hashes of a request: with the current key, then with all former keys. */
+function hashesOf(ctx: Ctx, { key, hash }: { key: string; hash: string }): [string, ...string[]] {
+  const hashWith = (secret: Buffer) =>
+    createHmac('sha256', secret)
+      .update(`${bindingOf(ctx, key)} ${hash}`)
+      .digest('base64url')
+  const [current, ...former] = ctx.settings.keys.requests
+  return [hashWith(current), ...former.map(hashWith)]
 }
 
 const isRecent = (ctx: Ctx, key: string) =>

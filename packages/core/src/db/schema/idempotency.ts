@@ -7,6 +7,7 @@ export const idempotencyRecords = tenantTable(
   {
     /** The id of the user or API key, a line break, and the `Idempotency-Key`. */
     key: text().notNull(),
+    /** Keyed: the request may contain a value that can be guessed, such as a code of six digits. */
     requestHash: text().notNull(),
     status: integer().notNull(),
     location: text(),
