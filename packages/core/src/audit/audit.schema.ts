@@ -84,7 +84,10 @@ export const AuditEntry = z
     details: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
       .describe('More about the action, such as the new role.'),
-    address: z.string().nullable().describe('The IP address of the client. `null` for the system.'),
+    address: z
+      .string()
+      .nullable()
+      .describe('The IP address of the client. `null` for the system, and for a person who asks for their own data.'),
     requestId: z.string().describe('The id of the request, as in `x-request-id`.'),
     createdAt: CreatedAt,
   })

@@ -156,7 +156,7 @@ export type AuditEntry = {
         [key: string]: string | number | boolean | null;
     };
     /**
-     * The IP address of the client. `null` for the system.
+     * The IP address of the client. `null` for the system, and for a person who asks for their own data.
      */
     address: string | null;
     /**

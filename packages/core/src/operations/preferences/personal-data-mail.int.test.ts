@@ -26,7 +26,7 @@ beforeEach(async () => {
   token = url.searchParams.get('token') ?? ''
 })
 
-const request = (locale = 'en') => requestPersonalData(ctx, { token, locale })
+const request = (locale = 'en') => requestPersonalData({ ...ctx, address: '203.0.113.7' }, { token, locale })
 const countMails = () => database.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))
 async function renderLatest() {
   const [mail] = await database.db
@@ -60,7 +60,7 @@ test('the email has the whole export of the person, and goes to the address on f
     .where(eq(auditEntries.workspaceId, ctx.workspaceId))
     .orderBy(desc(auditEntries.id))
     .limit(1)
-  expect(entry).toMatchObject({ action: 'contact.exported', actorKind: 'public', subjectId: ada.id })
+  expect(entry).toMatchObject({ action: 'contact.exported', actorKind: 'public', subjectId: ada.id, address: null })
 })
 
 test('the email is in the language of the person, then of the page', async () => {
