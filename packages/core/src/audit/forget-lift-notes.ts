@@ -1,6 +1,7 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import { auditEntries } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
+import { addressPattern } from '../kernel/values/encode-text.ts'
 import type { Ctx } from '../request/context.ts'
 
 /**
@@ -15,7 +16,7 @@ export async function forgetLiftNotes(
   // Turkish collations lower `INFO@` to other letters, and "C" none beyond ASCII.
   const notes = [sql`lower(${details}->>'note')`, sql`lower((${details}->>'note') collate "C")`]
   const containsAddress = emails.flatMap((email) =>
-    notes.map((note) => sql`position(${email.toLowerCase()} in ${note}) > 0`),
+    notes.map((note) => sql`${note} ~ ${addressPattern(email.toLowerCase())}`),
   )
   const isOfPerson = or(inArray(sql`${details}->>'contactId'`, [...contactIds]), ...containsAddress)
   await ctx.db

@@ -42,6 +42,21 @@ test('a receipt names what is left of a person in the workspace, with the reason
   expect((await placesOf(id)).map(([place]) => place)).not.toContain('notes.body')
 })
 
+test('a receipt ignores a longer address, and finds one after an encoded space', async () => {
+  const email = 'ada@example.com'
+  const { id } = await createTestContact(ctx, { email })
+  for (const other of ['lada@example.com', 'l.ada@example.com', 'ada@example.comet'])
+    await createTestContact(ctx, { email: other })
+  await erase(id)
+  expect((await placesOf(id, email)).map(([place]) => place)).not.toContain('contacts.email')
+  const company = await createTestCompany(ctx)
+  for (const body of [`https://example.com/?to=x%20${encodeURIComponent(email)}`, `Adas Post: ${email}`]) {
+    const { id: noteId } = await createTestNote(ctx, { companyId: company.id, body })
+    expect(await placesOf(id, email)).toContainEqual(['notes.body', false])
+    await database.pool.query('delete from notes where id = $1', [uuidOf(noteId)])
+  }
+})
+
 test('a receipt reads nothing of other workspaces or of accounts', async () => {
   const email = 'grace@example.com'
   const { id } = await createTestContact(ctx, { email })

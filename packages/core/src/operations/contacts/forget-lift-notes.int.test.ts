@@ -37,6 +37,21 @@ test('an erasure leaves no note about the person in the audit log', async () => 
   expect(traces.filter(({ table }) => table === 'audit_entries')).toEqual([])
 })
 
+test('an erasure keeps notes about other people whose addresses end alike', async () => {
+  const others = ['joann@example.com', 'jo.ann@example.com', 'jo-ann@example.com', 'ann@example.comet']
+  for (const other of others) await lift(`lifted.${other}`, `${other} called`)
+  const { id } = await createTestContact(ctx, { email: 'ann@example.com' })
+  const own = [
+    '<ann@example.com>',
+    'Ann: ANN@example.com.',
+    'ann@example.com, joann@example.com',
+    'a.b: ?to=ann@example.com',
+  ]
+  for (const [index, note] of own.entries()) await lift(`own-${index}@example.com`, note)
+  await deleteContact(ctx, id)
+  expect(await listNotes()).toEqual([...others.map((other) => `${other} called`), ...own.map(() => null)])
+})
+
 test('an erasure leaves no note that quotes a former address', async () => {
   await lift('former@example.com', 'former@example.com moved')
   const { id, email } = await createTestContact(ctx, { email: 'former@example.com' })
