@@ -50,6 +50,7 @@ async function createPerson() {
 test('GET /contacts/{id}/export: everything that was created, as documented', async () => {
   const person = await createPerson()
   const { id, email, duplicateEmail, address } = person
+  await api.query('update campaign_recipients set opens_tracked = true')
   const response = await exportPerson(id)
   expect([response.status, response.headers['content-type'], response.headers['content-disposition']]).toEqual([
     200,
@@ -86,7 +87,15 @@ test('GET /contacts/{id}/export: everything that was created, as documented', as
     tasks: [{ id: person.task.id, contactId: id }],
     notes: [{ id: person.note.id, contactId: id }],
     campaigns: [
-      { campaignId: person.campaign.id, name: 'November', contactId: id, status: 'SENT', endedAt: aTimestamp },
+      {
+        campaignId: person.campaign.id,
+        name: 'November',
+        contactId: id,
+        status: 'SENT',
+        endedAt: aTimestamp,
+        opensTracked: true,
+        clicksTracked: false,
+      },
     ],
     emails: [
       { kind: 'CONFIRMATION', to: email },

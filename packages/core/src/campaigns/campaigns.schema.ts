@@ -268,6 +268,14 @@ export const ReceivedCampaign = z
     name: z.string().describe('The name of the campaign.'),
     subject: z.string().describe('The subject line of the campaign, a Liquid template.'),
     ...delivery,
+    opensTracked: z
+      .boolean()
+      .nullable()
+      .describe('Whether opens of the email are recorded as those of the contact. `null` if no email was prepared.'),
+    clicksTracked: z
+      .boolean()
+      .nullable()
+      .describe('Whether clicks in the email are recorded as those of the contact. `null` if no email was prepared.'),
   })
   .meta({
     id: 'ReceivedCampaign',

@@ -29,7 +29,7 @@ export async function listCampaignsOfContact(
         sql`
         select c.name, c.subject, r.campaign_id, r.contact_id, null::text as email, r.status, r.error, r.created_at,
           r.ended_at, r.opened_at, r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at,
-          r.bounce_class, r.bounce_code
+          r.bounce_class, r.bounce_code, r.opens_tracked, r.clicks_tracked
         from campaigns c cross join lateral (
           select * from campaign_recipients
           where workspace_id = ${workspace} and campaign_id = c.id and contact_id in (${selectMergedIds(ctx, contactId)})
@@ -46,12 +46,14 @@ const columns = {
   campaignId: campaignRecipients.campaignId,
   name: campaigns.name,
   subject: campaigns.subject,
+  opensTracked: campaignRecipients.opensTracked,
+  clicksTracked: campaignRecipients.clicksTracked,
 }
 type ReceivedRow = ValuesOf<typeof columns>
 const selectReceived = composedStatement('list campaigns of a contact', { columns })
 
 function toReceivedCampaign(row: ReceivedRow): ReceivedCampaign {
   const { contactId, email: _, ...delivery } = toCampaignRecipient(row, { sentAt: null })
-  const { campaignId, name, subject } = row
-  return { campaignId, contactId, name, subject, ...delivery }
+  const { campaignId, name, subject, opensTracked, clicksTracked } = row
+  return { campaignId, contactId, name, subject, ...delivery, opensTracked, clicksTracked }
 }

@@ -4675,6 +4675,14 @@ export type ReceivedCampaign = {
      * The status code of the bounce: an enhanced code (RFC 3463), or else the SMTP code. `null` if unknown.
      */
     bounceCode: string | null;
+    /**
+     * Whether opens of the email are recorded as those of the contact. `null` if no email was prepared.
+     */
+    opensTracked: boolean | null;
+    /**
+     * Whether clicks in the email are recorded as those of the contact. `null` if no email was prepared.
+     */
+    clicksTracked: boolean | null;
 };
 
 /**
