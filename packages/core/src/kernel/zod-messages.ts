@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Issue } from './errors.ts'
 import { suggestForEach, withSuggestion } from './suggestion.ts'
 
-// For every schema: whoever makes one imports this file, if only through another one.
+// For every schema: each file that makes one imports this file, if only through another one.
 z.config({ localeError: describeIssue })
 
 const typeNames: Record<string, string> = {
