@@ -53,7 +53,8 @@ test('after a deleted list is cleared, a contact has the status of its other lis
   expect(await readStatuses(ids)).toEqual(['NONE', 'SUBSCRIBED', 'COMPLAINED', 'SUBSCRIBED', 'PENDING', 'BOUNCED'])
   await deleteList(ctx, deleted.id)
   while (await clearDeletedList(ctx, uuidOf(deleted.id)));
-  expect(await readStatuses(ids)).toEqual(['NONE', 'NONE', 'SUBSCRIBED', 'UNSUBSCRIBED', 'PENDING', 'BOUNCED'])
+  // A complaint is for all lists.
+  expect(await readStatuses(ids)).toEqual(['NONE', 'NONE', 'COMPLAINED', 'UNSUBSCRIBED', 'PENDING', 'BOUNCED'])
 })
 
 test('a change that waits for a new subscription does not overwrite its status', async () => {
