@@ -6,7 +6,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import {
   campaignRecipients,
-  campaigns,
   companies,
   contactAliases,
   contacts,
@@ -169,14 +168,11 @@ function byCampaign(to: Compilation, leaf: LeafWith<'campaign'>, { path, isNegat
 
 /**
  * Whether a mail `r` may have been opened or clicked unseen: it did not track its recipient as a person, or the contact
- * denied this later. A release without levels tracked as the campaign says. `contactId` is a column of the sub-select, so
- * that PostgreSQL can run it once for all contacts.
+ * denied this later. `contactId` is a column of the sub-select, so that PostgreSQL can run it once for all contacts.
  */
 function unseen(to: Compilation, did: 'open' | 'click', contactId: SQL): SQL {
   const name = { open: 'opens', click: 'clicks' }[did]
-  const trackedByCampaign = sql.identifier(did === 'open' ? 'track_opens' : 'track_clicks')
-  const isUntracked = sql`not coalesce(r.${sql.identifier(`${name}_tracked`)}, (
-    select k.${trackedByCampaign} from ${campaigns} k where ${inWorkspace(to, 'k')} and k.id = r.campaign_id))`
+  const isUntracked = sql`r.${sql.identifier(`${name}_tracked`)} is not true`
   const isDenied = sql`exists (
     select from ${trackingConsents} t where ${inWorkspace(to, 't')} and t.contact_id = ${contactId}
       and (t.${sql.identifier(name)} = 'DENIED' or t.${sql.identifier(`${name}_denied_at`)} >= r.created_at))`

@@ -58,13 +58,6 @@ test('with any campaign, the mails of the period count', async () => {
   expect((await find(lately)).ids).toEqual(ids(idle, unsent, anonymous, denying))
 })
 
-test('mails of a release without levels were tracked as their campaign says', async () => {
-  await ctx.db.execute(sql`
-    update campaign_recipients set opens_tracked = null where workspace_id = ${uuidOf(ctx.workspaceId)}`)
-  expect((await find({ not: { campaign, did: 'open' } })).ids).toEqual(ids(idle, unsent, anonymous))
-  expect((await find({ not: { campaign, did: 'click' } })).ids).toEqual(ids(unsent))
-})
-
 test('the audience and `send` say how many the segment cannot see', async () => {
   const segment = await createSegment(ctx, { name: 'Idle', filter: { not: { campaign, did: 'open' } } })
   await addSubscribers(ctx, listId, { count: 1, name: 'new' })

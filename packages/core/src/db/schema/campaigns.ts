@@ -164,10 +164,7 @@ export const campaignRecipients = tenantTable(
     providerMessageHash: uuid(),
     createdAt: createdAt(),
     endedAt: timestamptz(),
-    /**
-     * Whether the email tracks the recipient as a person. Null if a release without levels sent it: then as the campaign
-     * says.
-     */
+    /** Whether the email tracks the recipient as a person. Null as false. */
     opensTracked: boolean(),
     clicksTracked: boolean(),
     /** The time of the first such event. */
