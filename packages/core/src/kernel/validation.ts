@@ -4,7 +4,9 @@ import { z } from 'zod'
 import { normalizeMoment } from './values/iso-moment.ts'
 import { showInvisible, toNormalForm, trimInvisible } from './values/text.ts'
 import { Timestamp, timestampAt } from './values/timestamps.ts'
-import './zod-messages.ts'
+import { describeIssue } from './zod-messages.ts'
+
+z.config({ localeError: describeIssue })
 
 const controlsExceptLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 /** For half of a surrogate pair, which the database would replace silently. */

@@ -1,9 +1,6 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Issue } from './errors.ts'
 import { suggestForEach, withSuggestion } from './suggestion.ts'
-
-// For every schema: each file that makes one imports this file, if only through another one.
-z.config({ localeError: describeIssue })
 
 const typeNames: Record<string, string> = {
   string: 'a string',

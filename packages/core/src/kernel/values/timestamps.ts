@@ -1,6 +1,5 @@
 /** Moments as text: ISO 8601, UTC, with milliseconds. */
 import { z } from 'zod'
-import '../zod-messages.ts'
 
 /** A moment as every response shows it: ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.string().meta({ format: 'date-time', examples: ['2026-11-21T06:35:49.123Z'] })
