@@ -26,6 +26,8 @@ export function normalizeClientIp(text: string): string | undefined {
 /** Returns a function that checks whether an address is in one of the networks, which are in CIDR notation. */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
   const ranges = networks.map((network) => ipaddr.parseCIDR(network))
+  // Each request is checked: without a network, no address is parsed.
+  if (ranges.length === 0) return () => false
   return (text) => {
     const address = parseClientIp(text)
     return ranges.some(([network, bits]) => address?.kind() === network.kind() && address.match(network, bits))
