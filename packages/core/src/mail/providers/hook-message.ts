@@ -19,20 +19,17 @@ export interface HookContext {
   readUrl: (url: string) => Promise<string | undefined>
 }
 
-export interface HookMessage {
-  /** Of a large message several: other requests are served in between. */
-  parts: readonly MessagePart[]
-  /** Set if the signature does not cover the reports: a message with the same value is a replay. */
-  signedToken?: string
-}
+export type HookMessage =
+  | {
+      reports: ProviderReport[]
+      /** Set if the signature does not cover the reports: a message with the same value is a replay. */
+      signedToken?: string
+    }
+  /** A large message: other requests are served between its parts. */
+  | { parts: readonly (() => ProviderReport[])[] }
 
 /** Verifies a message and returns its reports. Throws `unauthorized`, and `validation_error` if it is malformed. */
 export type HookReader = (request: HookRequest, context: HookContext) => HookMessage | Promise<HookMessage>
-
-/** Reads the reports of some events. */
-export type MessagePart = () => ProviderReport | ProviderReport[] | undefined
-
-export const readPart = (part: MessagePart): ProviderReport[] => [part() ?? []].flat()
 
 /** The same error for an unknown URL, a missing signature, a wrong one and an old message. */
 export const refusedMessage = () => new AppError('unauthorized', 'Missing or invalid signature')

@@ -50,7 +50,7 @@ export const readMailgunMessage: HookReader = ({ body }, { secret, now }) => {
   if (!isSameSecret(signature, expected) || !isRecent(parseSeconds(timestamp), now)) throw refusedMessage()
   const { data: message } = Message.safeParse(json)
   if (!message) throw malformedMessage('Mailgun')
-  return { parts: [() => readReport(message['event-data'])], signedToken: token }
+  return { reports: [readReport(message['event-data']) ?? []].flat(), signedToken: token }
 }
 
 function readReport(event: Event): ProviderReport | undefined {

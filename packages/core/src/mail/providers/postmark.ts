@@ -34,7 +34,7 @@ export const readPostmarkMessage: HookReader = ({ headers, body }, { secret }) =
   if (!isSameSecret(readCredential(headers.authorization ?? ''), secret)) throw refusedMessage()
   const { data: message } = Message.safeParse(parseJson(body))
   if (!message) throw malformedMessage('Postmark')
-  return { parts: [() => readReport(message)] }
+  return { reports: [readReport(message) ?? []].flat() }
 }
 
 /** The password of basic authentication, with any user name, or the bearer token. */

@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest'
-import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
-import { readPart } from './hook-message.ts'
+import {
+  providerSecrets,
+  readTestCertificate,
+  signMessage,
+  reportsOf,
+} from '@rapport/testing/mail-providers/provider-messages.ts'
 import { type MailProvider, readProviderMessage } from './read-message.ts'
 
 async function read(provider: MailProvider, content: unknown) {
   const context = { secret: providerSecrets[provider], now: new Date(), readUrl: readTestCertificate }
-  const { parts } = await readProviderMessage[provider](signMessage[provider](content), context)
-  return parts.flatMap(readPart)
+  const message = await readProviderMessage[provider](signMessage[provider](content), context)
+  return reportsOf(message)
 }
 
 const classOf = async (provider: MailProvider, content: unknown) =>

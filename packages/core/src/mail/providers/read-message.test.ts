@@ -5,8 +5,8 @@ import {
   providerSecrets,
   readTestCertificate,
   signMessage,
+  reportsOf,
 } from '@rapport/testing/mail-providers/provider-messages.ts'
-import { readPart } from './hook-message.ts'
 import type { ProviderReport } from './provider-report.ts'
 import { mailProviders } from '../../db/schema/index.ts'
 import { type MailProvider, readProviderMessage, secretRules } from './read-message.ts'
@@ -20,8 +20,8 @@ const read = async (
   message: ProviderMessage,
   secret = providerSecrets[provider],
 ): Promise<ProviderReport[]> => {
-  const { parts } = await readProviderMessage[provider](message, { secret, now, readUrl: readTestCertificate })
-  return parts.flatMap(readPart)
+  const read = await readProviderMessage[provider](message, { secret, now, readUrl: readTestCertificate })
+  return reportsOf(read)
 }
 
 const withBody = (message: ProviderMessage, body: string) => ({ ...message, body: Buffer.from(body) })

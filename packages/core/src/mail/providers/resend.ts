@@ -42,7 +42,7 @@ export const readResendMessage: HookReader = (request, { secret, now }) => {
   if (!isRecent(signedAt, now, maxAttemptAgeMs) || !hasSignature(request, secret)) throw refusedMessage()
   const { data: message } = Message.safeParse(parseJson(request.body))
   if (!message) throw malformedMessage('Resend')
-  return { parts: [() => readReport(message)] }
+  return { reports: [readReport(message) ?? []].flat() }
 }
 
 /** Resend sends the names of Svix, which implements the standard under both names. */

@@ -1,14 +1,18 @@
 /** Kinds of hooks from public bug reports, by their numbers, each in other spellings than the report. */
-import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
+import {
+  providerSecrets,
+  readTestCertificate,
+  signMessage,
+  reportsOf,
+} from '@rapport/testing/mail-providers/provider-messages.ts'
 import { expect, test } from 'vitest'
 import { classifyBounce } from '../bounces/classify-bounce.ts'
-import { readPart } from './hook-message.ts'
 import { type MailProvider, readProviderMessage } from './read-message.ts'
 
 async function read(provider: MailProvider, content: unknown) {
   const context = { secret: providerSecrets[provider], now: new Date(), readUrl: readTestCertificate }
-  const { parts } = await readProviderMessage[provider](signMessage[provider](content), context)
-  return parts.flatMap(readPart).map(({ type, class: is, email }) => [is ?? type, email])
+  const message = await readProviderMessage[provider](signMessage[provider](content), context)
+  return reportsOf(message).map(({ type, class: is, email }) => [is ?? type, email])
 }
 const ada = 'ada@example.com'
 const ofAda = (kind: string) => [[kind, ada]]

@@ -73,13 +73,13 @@ type Notification = z.output<typeof Notification>
 
 export const readSesMessage: HookReader = async (request, context) => {
   const notification = await readSnsMessage(request, context)
-  if (notification === undefined) return { parts: [] }
+  if (notification === undefined) return { reports: [] }
   // SES confirms a new destination with a text.
   const json = parseJson(notification)
-  if (json === undefined) return { parts: [] }
+  if (json === undefined) return { reports: [] }
   const { data } = Notification.safeParse(json)
   if (!data) throw malformedMessage('Amazon SES')
-  return { parts: [() => readReports(data)] }
+  return { reports: readReports(data) }
 }
 
 function readReports({

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { hardBounces } from '@rapport/testing/mail-providers/provider-bounces.ts'
-import { signSns, testCertificateUrl, testTopic } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { signSns, testCertificateUrl, testTopic, reportsOf } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { snsCertificate } from '@rapport/testing/mail-providers/sns-certificate.ts'
-import { readPart } from './hook-message.ts'
 import { originOfTopic } from './sns.ts'
 import { readSesMessage } from './ses.ts'
 
@@ -15,11 +14,8 @@ async function readFrom(message: ReturnType<typeof signSns>, certificate: string
     urls.push(url)
     return Promise.resolve(certificate)
   }
-  const read = async () => (await readSesMessage(message, { secret: testTopic, now: new Date(), readUrl })).parts
-  const result = await read().then(
-    (parts) => parts.flatMap(readPart),
-    (error: unknown) => error,
-  )
+  const read = async () => reportsOf(await readSesMessage(message, { secret: testTopic, now: new Date(), readUrl }))
+  const result = await read().catch((error: unknown) => error)
   return { result, urls }
 }
 

@@ -4,7 +4,7 @@ import { normalizeEmail } from '../../kernel/validation.ts'
 import { countLists } from '../../lists/lists.ts'
 import { findMailHook, type MailHookRow, touchMailHook } from '../../mail-hooks/mail-hooks.ts'
 import { acceptToken } from '../../mail-hooks/signed-tokens.ts'
-import { type HookContext, type HookRequest, readPart, refusedMessage } from '../../mail/providers/hook-message.ts'
+import { type HookContext, type HookRequest, refusedMessage } from '../../mail/providers/hook-message.ts'
 import type { ProviderReport } from '../../mail/providers/provider-report.ts'
 import { type MailProvider, readProviderMessage } from '../../mail/providers/read-message.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
@@ -61,16 +61,17 @@ interface Recording {
 async function recordMessage(base: BaseCtx, { received, takeTurn }: Recording): Promise<void> {
   // Again: the hook may have been deleted while the message waited for its turn.
   const { hook, secret } = await requireHook(base, received)
-  const { parts, signedToken } = await readProviderMessage[hook.provider](received, { ...received, secret })
+  const message = await readProviderMessage[hook.provider](received, { ...received, secret })
   await touchMailHook(base.db, hook)
-  if (signedToken === undefined) {
-    for (const part of parts) {
-      const reports = await takeTurn(async () => readPart(part))
+  if ('parts' in message) {
+    for (const readPart of message.parts) {
+      const reports = await takeTurn(async () => readPart())
       await recordReports(base, hook, { reports, takeTurn })
     }
     return
   }
-  const reports = parts.flatMap(readPart)
+  const { reports, signedToken } = message
+  if (signedToken === undefined) return recordReports(base, hook, { reports, takeTurn })
   if (reports.length === 0) return
   // All in one transaction with the token: no turn is awaited in it.
   const recordOnce = () =>
