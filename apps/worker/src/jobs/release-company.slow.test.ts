@@ -1,7 +1,7 @@
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { deleteCompany } from '@rapport/core/operations/contacts/delete-company.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { createTestCompany, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
+import { createTestCompany, insertContactsOfCompany, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
@@ -27,13 +27,7 @@ async function countContacts() {
 
 test('each contact of a deleted company is released, although the worker is killed', async () => {
   const company = await createTestCompany(ctx)
-  // In parts: a slow machine inserts no 100,000 within the time of one statement.
-  for (let first = 1; first <= people; first += 10_000)
-    await database.pool.query(
-      `insert into contacts (workspace_id, id, email, company_id)
-       select $1, uuidv7(), 'person' || n || '@example.com', $2 from generate_series($3::int, $4::int) n`,
-      [uuidOf(ctx.workspaceId), uuidOf(company.id), first, Math.min(first + 9_999, people)],
-    )
+  await insertContactsOfCompany(ctx, company, people)
   await deleteCompany(ctx, company.id)
   // One of the last steps waits for this contact.
   const blocker = await database.pool.connect()

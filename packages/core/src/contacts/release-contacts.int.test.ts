@@ -1,9 +1,10 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   createTestCompany,
   createTestContact,
   createTestDeal,
+  insertContactsOfCompany,
   listEventTypes,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
@@ -113,9 +114,7 @@ const size = isFullRun ? 100_000 : 2_000
 
 test('a company of many contacts is read by page and deleted without a lock on them', async () => {
   const company = await createTestCompany(ctx)
-  await ctx.db.execute(sql`
-    insert into contacts (workspace_id, id, email, company_id)
-    select ${uuidOf(ctx.workspaceId)}, uuidv7(), n || '@example.com', ${uuidOf(company.id)} from generate_series(1, ${size}) n`)
+  await insertContactsOfCompany(ctx, company, size)
   const first = await listContactsOfCompany(ctx, company.id, CompanyContactQuery.parse({}))
   expect([first.data.length, first.nextCursor]).toEqual([50, expect.any(String)])
   expect((await listCompanyActivity(ctx, company.id, ActivityQuery.parse({}))).data).toHaveLength(1)
