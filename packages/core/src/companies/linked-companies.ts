@@ -47,17 +47,12 @@ function selectNames(ctx: Ctx, ids: readonly CompanyId[]) {
     .where(and(eq(workspaceId, ctx.workspaceId), isNamed))
 }
 
-const companiesOf = (rows: readonly { companyId: CompanyId | null }[]) =>
-  rows.flatMap(({ companyId }) => companyId ?? [])
-
-/**
- * For `insertWithEvents`: neither a contact nor a deal is inserted without its company. By UUIDs, which no custom field has
- * as its key.
- */
+/** For `insertWithEvents`: neither a contact nor a deal is inserted without its company. */
 export const companyOf: References<{ companyId: CompanyId | null }> = {
-  keysOf: (row) => companiesOf([row]).map(uuidOf),
+  hasAny: ({ companyId }) => companyId !== null,
   async lock(ctx, rows, options) {
-    const locked = await lockCompanies(ctx, companiesOf(rows), options)
-    return new Set([...locked.keys()].map(uuidOf))
+    const ids = rows.flatMap(({ companyId }) => companyId ?? [])
+    const locked = await lockCompanies(ctx, ids, options)
+    return ({ companyId }) => companyId === null || locked.has(companyId)
   },
 }

@@ -6,9 +6,9 @@ const keysOf = ({ customFieldValues }: { customFieldValues: CustomValues }) => O
 
 /** For `insertWithEvents`: the custom fields of a new record. A record with the value of a removed field is not inserted. */
 export const customFieldsOf = (object: CustomFieldObject): References<{ customFieldValues: CustomValues }> => ({
-  keysOf,
+  hasAny: (row) => keysOf(row).length > 0,
   async lock(ctx, rows, options) {
     const fields = await lockCustomFields(ctx, { object, keys: rows.flatMap(keysOf) }, options)
-    return new Set(fields.keys())
+    return (row) => keysOf(row).every((key) => fields.has(key))
   },
 })

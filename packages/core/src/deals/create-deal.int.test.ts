@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { openDatabase } from '../db/client.ts'
-import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { updatePipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -11,6 +11,7 @@ import {
   createTestCompany,
   createTestContact,
   createTestCtx,
+  createTestMember,
   createTestPipeline,
   createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
@@ -97,6 +98,25 @@ test('an invalid deal does not affect the deals created with it', async () => {
   ])
   expect(await countTransactions()).toMatchObject({ emitted: 2 })
   expect(await Promise.all(untouched.map(({ id }) => readContact(ctx, id)))).toEqual(untouched)
+})
+
+test.each([0, 2])('a member and a company with one UUID are told apart, beside %i more deals', async (others) => {
+  const ownerId = await createTestMember(ctx)
+  const { id: companyId } = await createTestCompany(ctx)
+  const create = (known: Partial<DealInput>, unknown: Partial<DealInput>) => {
+    const inputs = [...upTo(others).map((n) => inputOf(n, known)), inputOf(others, { ...known, ...unknown })]
+    return Promise.allSettled(inputs.map((input) => createDeal(ctx, input)))
+  }
+  const createdAndRefused = (path: string, message: string) => [
+    ...upTo(others).map((n) => ({ value: { name: `Deal ${n}` } })),
+    { reason: { code: 'validation_error', issues: [{ path, message }] } },
+  ]
+  expect(await create({ ownerId }, { companyId: idOf('cpy', uuidOf(ownerId)) })).toMatchObject(
+    createdAndRefused('companyId', 'Company not found'),
+  )
+  expect(await create({ companyId }, { ownerId: idOf('usr', uuidOf(companyId)) })).toMatchObject(
+    createdAndRefused('ownerId', 'User not found'),
+  )
 })
 
 test('a deal that the database rejects fails alone', async () => {

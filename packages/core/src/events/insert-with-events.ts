@@ -39,24 +39,28 @@ interface Creation<Row, Data extends EventSubject> {
   owner?: Owner<Row>
 }
 
-/** The records that a row refers to, by keys such as ids. They are locked before the row is inserted. */
+/** The records that a row refers to. They are locked before the row is inserted. */
 export interface References<Row> {
-  keysOf: (row: Row) => readonly string[]
+  /** Whether the row refers to any. */
+  hasAny: (row: Row) => boolean
   /**
-   * Locks the records that the rows refer to and returns the keys of the locked records. With `skipLocked` it omits
-   * records that another transaction has locked, instead of waiting.
+   * Locks the records that the rows refer to. Returns the test whether all records of a row are locked. With `skipLocked`
+   * it omits records that another transaction has locked, instead of waiting.
    */
-  lock: (ctx: Ctx, rows: readonly Row[], options: { skipLocked: boolean }) => Promise<ReadonlySet<string>>
+  lock: (ctx: Ctx, rows: readonly Row[], options: { skipLocked: boolean }) => Promise<(row: Row) => boolean>
 }
 
-/** Two kinds of records that a row refers to. No key is of both. */
+/** Two kinds of records that a row refers to. */
 export const bothReferences = <One, Other>(
   one: References<One>,
   other: References<Other>,
 ): References<One & Other> => ({
-  keysOf: (row) => [...one.keysOf(row), ...other.keysOf(row)],
-  lock: async (ctx, rows, options) =>
-    new Set([...(await one.lock(ctx, rows, options)), ...(await other.lock(ctx, rows, options))]),
+  hasAny: (row) => one.hasAny(row) || other.hasAny(row),
+  async lock(ctx, rows, options) {
+    const hasOne = await one.lock(ctx, rows, options)
+    const hasOther = await other.lock(ctx, rows, options)
+    return (row) => hasOne(row) && hasOther(row)
+  },
 })
 
 /** The record that a row belongs to. The statement that inserts the row locks it first, and skips it if it is locked. */
@@ -74,7 +78,7 @@ export interface Owner<Row> {
 const ownerParams = { ownerIds: arrayOf(uuid), moments: arrayOf(timestamptz) }
 export type OwnerParams = Params<typeof ownerParams & Pick<typeof eventParams, 'workspaceId'>>
 
-const noReferences = { keysOf: () => [], lock: () => Promise.resolve(new Set<string>()) }
+const noReferences = { hasAny: () => false, lock: () => Promise.resolve(() => true) }
 
 type Outcome = 'inserted' | 'conflict' | 'retry alone'
 
@@ -120,8 +124,8 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
 
   async function lockAndInsertAll(ctx: Ctx, requests: readonly Request[]): Promise<Outcome[]> {
     const rows = requests.map(({ row }) => row)
-    const locked = await references.lock(ctx, rows, { skipLocked: rows.length > 1 })
-    const insertable = requests.filter(({ row }) => references.keysOf(row).every((key) => locked.has(key)))
+    const isLocked = await references.lock(ctx, rows, { skipLocked: rows.length > 1 })
+    const insertable = requests.filter(({ row }) => isLocked(row))
     const outcomes = await insertAll(ctx, insertable)
     const outcomeOf = new Map(insertable.map((request, index) => [request, outcomes[index]]))
     return requests.map((request) => outcomeOf.get(request) ?? 'retry alone')
@@ -131,7 +135,7 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
     const [first] = requests
     if (!first) return []
     const { ctx } = first
-    const hasReferences = requests.some(({ row }) => references.keysOf(row).length > 0)
+    const hasReferences = requests.some(({ row }) => references.hasAny(row))
     try {
       if (!hasReferences) return await insertAll(ctx, requests)
       return await inTransaction(ctx, (ctx) => lockAndInsertAll(ctx, requests))

@@ -13,7 +13,7 @@ import { emitUpdates } from '../events/emit.ts'
 import type { EventDefinition, EventSubject } from '../events/event-definition.ts'
 import type { References } from '../events/insert-with-events.ts'
 import { invalidField } from '../kernel/errors.ts'
-import { type UserId, uuidOf } from '../kernel/ids.ts'
+import type { UserId } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/values/timestamps.ts'
 import { isOneOf, lockInOrder } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
@@ -44,17 +44,17 @@ export async function requireMember(ctx: Ctx, field: string, id: NamedId): Promi
 
 export const memberNotFound = (field: string) => invalidField(field, 'User not found')
 
-/** For `insertWithEvents`: a record is not inserted without the member. By UUIDs, which no custom field has as its key. */
+/** For `insertWithEvents`: a record is not inserted without the member. */
 export function memberIn<Field extends string>(field: Field): References<Record<Field, UserId | null>> {
   return {
-    keysOf: (row) => (row[field] === null ? [] : [uuidOf(row[field])]),
+    hasAny: (row) => row[field] !== null,
     async lock(ctx, rows, options) {
       const locked = await lockMembers(
         ctx,
         rows.map((row) => row[field]),
         options,
       )
-      return new Set([...locked].map(uuidOf))
+      return (row) => row[field] === null || locked.has(row[field])
     },
   }
 }
