@@ -103,7 +103,7 @@ export const CompanyInput = z
     ...writable,
     name: writable.name.describe('The name of the company. Required for a new company.'),
     domain: writable.domain.describe(
-      'The domain of the company. `null` for none: it does not clear the domain of a company.',
+      'The domain of the company. `null` for none: it clears the domain of the company that has the external id.',
     ),
     externalId: writable.externalId.describe(
       'The key of the company in your own product. It is looked up before `domain`. `null` for none: it does not clear the external id of a company.',

@@ -6,9 +6,10 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { companies } from '../db/schema/index.ts'
 import { isAnyOf } from '../db/statements/is-any-of.ts'
+import { ActivityQuery } from '../events/activity.ts'
 import { CompanyQuery } from './companies.schema.ts'
 import { readCompany } from './find-company.ts'
-import { listCompanies } from './list-companies.ts'
+import { listCompanies, listCompanyActivity } from './list-companies.ts'
 import { updateCompany } from './update-company.ts'
 import { upsertCompany } from './write-companies.ts'
 import { writeCompanyBatch } from './write-company-batch.ts'
@@ -27,8 +28,18 @@ test('PUT finds a company by external id, then by domain, and says which', async
   expect(named).toMatchObject({ isNew: false, matchedBy: 'domain', company: { id, ...acme, externalId: 'org_1' } })
   const moved = await upsertCompany(ctx, { externalId: 'org_1', domain: 'acme.test' })
   expect(moved).toMatchObject({ isNew: false, matchedBy: 'externalId', company: { id, domain: 'acme.test' } })
-  expect(await upsertCompany(ctx, { externalId: 'org_1', domain: null })).toMatchObject({ company: moved.company })
+  expect(await upsertCompany(ctx, { domain: 'acme.test', externalId: null })).toMatchObject({ company: moved.company })
   expect(await listEventTypes(ctx)).toEqual(['company.created', 'company.updated', 'company.updated'])
+})
+
+test('PUT by external id clears the domain with null, and emits one event', async () => {
+  const { id } = await createTestCompany(ctx, { ...acme, externalId: 'org_1' })
+  const cleared = await upsertCompany(ctx, { externalId: 'org_1', domain: null })
+  expect(cleared).toMatchObject({ matchedBy: 'externalId', company: { id, name: 'Acme', domain: null } })
+  expect(await upsertCompany(ctx, { externalId: 'org_1', domain: null })).toEqual(cleared)
+  const { data: activity } = await listCompanyActivity(ctx, id, ActivityQuery.parse({}))
+  expect(activity.map(({ type }) => type)).toEqual(['company.updated', 'company.created'])
+  expect(activity[0]?.data).toMatchObject({ changes: { domain: { from: 'acme.example', to: null } } })
 })
 
 test('PUT rejects keys of different companies, and writes nothing', async () => {
@@ -112,6 +123,25 @@ test('the entries of a batch take effect in order, and an invalid one alone fail
   expect((await listAll()).map(({ domain }) => domain)).toEqual([null, 'one.example', 'moved.example'])
   const types = ['company.created', 'company.created', 'company.created', 'company.updated', 'company.updated']
   expect((await listEventTypes(ctx)).toSorted()).toEqual(types)
+})
+
+test('a domain that a batch clears is free for its next entries', async () => {
+  await createTestCompany(ctx, { externalId: 'org_1', domain: 'one.example' })
+  await createTestCompany(ctx, { externalId: 'org_2', domain: 'two.example' })
+  const companies = [
+    { externalId: 'org_1', domain: null },
+    { externalId: 'org_2', domain: 'one.example' },
+    { externalId: 'org_3', domain: 'two.example', name: 'Heir' },
+    { externalId: 'org_2', domain: null },
+    { externalId: 'org_1', domain: 'one.example' },
+  ]
+  const { results } = await writeCompanyBatch(ctx, { companies, onConflict: 'update' })
+  expect(results.map(({ status }) => status)).toEqual(['UPDATED', 'UPDATED', 'CREATED', 'UPDATED', 'UPDATED'])
+  expect((await listAll()).map(({ externalId, domain }) => [externalId, domain])).toEqual([
+    ['org_3', 'two.example'],
+    ['org_2', null],
+    ['org_1', 'one.example'],
+  ])
 })
 
 test('a domain passes through several companies in one batch', async () => {

@@ -163,11 +163,14 @@ function applyInputs(
   })
 }
 
-/** The keys that the input gives a company. The key that found it stays, and neither key is cleared. */
+/**
+ * The keys that the input gives a company. The key that found it stays. As with contacts, an external id is not cleared; a
+ * domain is.
+ */
 function changedKeys({ domain, externalId }: CompanyKeys, matchedBy: MatchedBy): CompanyKeys {
   return matchedBy === 'domain'
     ? { domain: undefined, externalId: externalId ?? undefined }
-    : { domain: domain ?? undefined, externalId: undefined }
+    : { domain, externalId: undefined }
 }
 
 const missingKeys = (current: CompanyRow, { domain, externalId }: CompanyKeys): CompanyKeys => ({

@@ -1077,7 +1077,7 @@ export type CompanyUpsert = {
      */
     name?: string;
     /**
-     * The domain of the company. `null` for none: it does not clear the domain of a company.
+     * The domain of the company. `null` for none: it clears the domain of the company that has the external id.
      */
     domain?: string | null;
     /**
