@@ -46,10 +46,29 @@ test('a domain becomes ASCII and lower case, and is not a guess', () => {
     expect([domain, messageOf({ domain })]).toEqual([domain, expect.stringMatching(/^must be a domain/)])
 })
 
-test.each(['gmail.com', 'GMAIL.com', 'gmx.de', 'web.de', 'outlook.com', 'yahoo.co.uk', 'qq.com', 'proton.me'])(
-  'the public mail host %s is the domain of no company',
+test.each([
+  'gmail.com',
+  'GMAIL.com',
+  'www.gmail.com',
+  'gmx.de',
+  'web.de',
+  'outlook.com',
+  'yahoo.co.uk',
+  'qq.com',
+  'proton.me',
+  'tuta.com',
+  'tutanota.com',
+  'mailbox.org',
+  'hey.com',
+  'privaterelay.appleid.com',
+])('the public mail host %s is the domain of no company', (domain) => {
+  expect(messageOf({ domain })).toBe('must be a domain of one company, not of a public mail host')
+})
+
+test.each(['acme.za.com', 'acme.net.ua', 'acme.github.io', 'apple.com', 'www.acme.example'])(
+  '%s is the domain of a company',
   (domain) => {
-    expect(messageOf({ domain })).toBe('must be a domain of one company, not of a public mail host')
+    expect(messageOf({ domain })).toBeUndefined()
   },
 )
 
