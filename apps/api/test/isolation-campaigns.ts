@@ -5,6 +5,7 @@ interface Ids {
   spareSegment: string
   pipeline: string
   company: string
+  user: string
   draft: string
   contact: string
   list: string
@@ -27,11 +28,24 @@ export const campaignCases = {
     ({ campaign }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { campaign, did: 'open' } } }),
     ({ pipeline }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { deal: { pipelineId: pipeline } } } }),
     ({ company }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { company: { id: company } } } }),
+    ({ user }: Ids) => ({ path: '/segments', body: { name: 'Spy', filter: { company: { ownerId: user } } } }),
   ],
-  'POST /segments/preview': [({ list }: Ids) => ({ path: '/segments/preview', body: { filter: { not: { list } } } })],
+  'POST /segments/preview': [
+    ({ list }: Ids) => ({ path: '/segments/preview', body: { filter: { not: { list } } } }),
+    ({ company }: Ids) => ({ path: '/segments/preview', body: { filter: { company: { id: company } } } }),
+    ({ user }: Ids) => ({ path: '/segments/preview', body: { filter: { company: { ownerId: user } } } }),
+  ],
   'GET /segments/{id}': [({ segment }: Ids) => ({ path: `/segments/${segment}` })],
   'PATCH /segments/{id}': [
     ({ segment }: Ids) => ({ path: `/segments/${segment}`, body: { name: 'taken over' } }),
+    ({ company }: Ids, own: Ids) => ({
+      path: `/segments/${own.segment}`,
+      body: { filter: { company: { id: company } } },
+    }),
+    ({ user }: Ids, own: Ids) => ({
+      path: `/segments/${own.segment}`,
+      body: { filter: { company: { ownerId: user } } },
+    }),
     ({ list }: Ids, own: Ids) => ({ path: `/segments/${own.segment}`, body: { filter: { list } } }),
   ],
   'DELETE /segments/{id}': [({ spareSegment }: Ids) => ({ path: `/segments/${spareSegment}` })],

@@ -12,7 +12,9 @@ export const companyCases = {
   'PUT /companies': [
     ({ user }: Ids) => ({ path: '/companies', body: { name: 'Acme', domain: 'put.example', ownerId: user } }),
   ],
-  'POST /companies/batch': [],
+  'POST /companies/batch': [
+    ({ user }: Ids) => ({ path: '/companies/batch', body: { companies: [{ name: 'Acme', ownerId: user }] } }),
+  ],
   'GET /companies/{id}': [({ company }: Ids) => ({ path: `/companies/${company}` })],
   'PATCH /companies/{id}': [
     ({ company }: Ids) => ({ path: `/companies/${company}`, body: { name: 'taken over' } }),

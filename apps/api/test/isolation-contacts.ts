@@ -7,8 +7,11 @@ interface Ids {
   externalId: string
   list: string
   company: string
+  user: string
   duplicates: [string, string, string]
 }
+
+const ofCompany = (conditions: object) => encodeURIComponent(JSON.stringify({ company: conditions }))
 
 /** Ordered so that each request succeeds for the owner: the deletion comes last. */
 export const contactCases = {
@@ -16,6 +19,8 @@ export const contactCases = {
     ({ list }: Ids) => ({ path: `/contacts?listId=${list}` }),
     ({ externalId }: Ids) => ({ path: `/contacts?externalId=${externalId}` }),
     ({ company }: Ids) => ({ path: `/contacts?companyId=${company}` }),
+    ({ company }: Ids) => ({ path: `/contacts?filter=${ofCompany({ id: company })}` }),
+    ({ user }: Ids) => ({ path: `/contacts?filter=${ofCompany({ ownerId: user })}` }),
   ],
   'POST /contacts': [({ company }: Ids) => ({ path: '/contacts', body: { email: freshEmail(), companyId: company } })],
   // Without an address, a contact is updated but not created.
@@ -23,7 +28,12 @@ export const contactCases = {
     ({ externalId }: Ids) => ({ path: '/contacts', body: { externalId, firstName: 'taken over' } }),
     ({ company }: Ids) => ({ path: '/contacts', body: { email: freshEmail(), companyId: company } }),
   ],
-  'POST /contacts/batch': [],
+  'POST /contacts/batch': [
+    ({ company }: Ids) => ({
+      path: '/contacts/batch',
+      body: { contacts: [{ email: freshEmail(), companyId: company }] },
+    }),
+  ],
   'GET /contacts/{id}': [({ contact }: Ids) => ({ path: `/contacts/${contact}` })],
   'PATCH /contacts/{id}': [
     ({ contact }: Ids) => ({ path: `/contacts/${contact}`, body: { firstName: 'taken over' } }),
@@ -50,5 +60,6 @@ export const contactCases = {
   'GET /contacts/export': [
     ({ list }: Ids) => ({ path: `/contacts/export?listId=${list}` }),
     ({ company }: Ids) => ({ path: `/contacts/export?companyId=${company}` }),
+    ({ company }: Ids) => ({ path: `/contacts/export?filter=${ofCompany({ id: company })}` }),
   ],
 }

@@ -4,7 +4,7 @@ import { readSuppressions } from '../consent/consent-records.ts'
 import { companies, contacts } from '../db/schema/index.ts'
 import { newId } from '../kernel/ids.ts'
 import { withQuotas } from '../kernel/quotas.ts'
-import { createTestCompany, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { createTestCompany, createTestCtx, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 
@@ -28,7 +28,8 @@ const readPeople = () =>
 test('an exported companyId links the contact again, and is left out elsewhere', async () => {
   const id = newId('cpy')
   await ctx.db.insert(companies).values({ workspaceId: ctx.workspaceId, id, name: 'Acme' })
-  const file = `email,companyId\na@example.com,${id}\nb@example.com,${newId('cpy')}\nc@example.com,4711\n`
+  const foreign = await createTestCompany(await createTestCtx(database.db))
+  const file = `email,companyId\na@example.com,${id}\nb@example.com,${foreign.id}\nc@example.com,4711\n`
   const record = await runTestImport(ctx, file)
   const leftOut = 'companyId: Company not found; left out'
   expect(record).toMatchObject({
