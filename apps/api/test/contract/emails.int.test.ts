@@ -122,6 +122,8 @@ test.each<[wrong: string, changes: Json, path: string]>([
   ['unknown', { data: { ...data, other: 1 } }, 'data.other'],
   ['ill-typed', { data: { ...data, count: '4' } }, 'data.count'],
   ['dangerous', { data: { resetUrl: 'javascript:alert(1)' } }, 'data.resetUrl'],
+  ['multi-line', { data: { resetUrl: 'https://shop.example/reset\n/x' } }, 'data.resetUrl'],
+  ['spaced', { data: { resetUrl: 'https://shop.example/reset /x' } }, 'data.resetUrl'],
   ['unknown template', { templateId: 'tpl_01kag7m3v9e8fs2t4w6x8y0z1b' }, 'templateId'],
   ['unknown contact', { to: { contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' } }, 'to.contactId'],
   ['unknown externalId', { to: { externalId: 'user_unknown' } }, 'to.externalId'],

@@ -12,7 +12,7 @@ const Scalar = z.union([Verbatim(16_384), z.number(), z.boolean(), z.null()])
 const Item = z.union([Scalar, z.record(SingleLine(64, 1), Scalar)])
 
 /** A URL that mail programs open: no `javascript:` and no `data:`. */
-const WebAddress = Verbatim(2_048).refine((text) => /^https?:\/\/[^\s/]+/i.test(text) && URL.canParse(text))
+const WebAddress = Verbatim(2_048).refine((text) => /^https?:\/\/[^\s/]\S*$/i.test(text) && URL.canParse(text))
 
 const valuesOfType: Record<StoredVariable['type'], { schema: z.ZodType; message: string }> = {
   TEXT: { schema: Verbatim(16_384), message: 'must be a text without control characters' },
@@ -25,7 +25,7 @@ const valuesOfType: Record<StoredVariable['type'], { schema: z.ZodType; message:
       .refine((text) => TimestampInput.safeParse(text).success),
     message: 'must be a date such as 2026-11-21, or a timestamp such as 2026-11-21T06:35:49Z',
   },
-  URL: { schema: WebAddress, message: 'must be a URL that starts with https:// or http://' },
+  URL: { schema: WebAddress, message: 'must be a URL without spaces that starts with https:// or http://' },
   LIST: {
     schema: z.array(Item).max(maxItems),
     message: `must be a list of at most ${maxItems} texts, numbers, or objects of these`,
