@@ -11,12 +11,14 @@ import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/te
 import {
   createTestCampaign,
   createTestCtx,
+  createTestWebhook,
   listPendingWork,
   testSettings,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { openSmtpConversation } from '@rapport/testing/network/smtp-conversation.ts'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { composeComplaint, composeReport } from '../../test/delivery-reports/compose-report.ts'
 import { noBounces } from '../../test/delivery-reports/no-bounces.ts'
@@ -25,8 +27,9 @@ import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { sendCampaignBatch } from '../jobs/send-campaign-batch.ts'
 import { openBounceListener } from './bounce-listener.ts'
 
-const { database, readSent, recipientOf, emailOf, pathOf, deliver, deliverAll, readSuppressed, listBounces } =
-  useListener(3)
+const listened = useListener(3)
+const { database, readSent, recipientOf, emailOf, pathOf } = listened
+const { deliver, deliverAll, deliverTo, readSuppressed, listBounces } = listened
 const smtp = useForFile(() => startSmtpReceiver())
 
 async function readCampaignStats() {
@@ -116,6 +119,31 @@ test('a feedback loop reports a complaint about an email to one person', async (
   expect((await deliver(complaints.ARF(path), 'fbl@bounces.example')).at(-1)).toMatch(/^250/)
   expect(await readEmail(ctx, id)).toMatchObject({ complainedAt: expect.any(String) })
   expect(await readSuppressed()).toEqual([undefined, undefined, 'COMPLAINED'])
+})
+
+test('a bounce that quotes a link of an email to one person: nothing keeps the link', async () => {
+  const { ctx } = readSent()
+  await createTestWebhook(ctx, { eventTypes: ['mail.bounced'] })
+  const template = await createTestTemplate(ctx)
+  const { id } = await createTestEmail(ctx, template.id, { to: { contactId: recipientOf(2).id } })
+  const path = createReturnPath(ctx, { host: 'bounces.example', subject: { emailId: id }, email: emailOf(2) })
+  const quoted = '554 5.7.1 blocked URL https://shop.example/reset/planted-link'
+  const recipient = `Final-Recipient: rfc822; ${emailOf(2)}\r\nAction: failed\r\nStatus: 5.7.1`
+  const status = ['Reporting-MTA: dns; mx.example', `${recipient}\r\nDiagnostic-Code: smtp; ${quoted}`]
+  const logged: string[] = []
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) })
+  const logging = await openBounceListener({ db: database.db, settings: testSettings }, { ...listenerOptions, log })
+  await deliverTo(logging.port, composeReport({ status, text: quoted }), path)
+  await logging.close()
+  expect(await readEmail(ctx, id)).toMatchObject({ bounceClass: 'POLICY', bounceCode: '5.7.1' })
+  const { rows } = await database.pool.query<{ row: { data?: { detail: string } } }>(
+    `select to_jsonb(e) as row from events e where type = 'mail.bounced' and workspace_id = $1
+      union all select to_jsonb(d) from deliveries d where workspace_id = $1`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  expect(rows).toHaveLength(2)
+  expect(rows.flatMap(({ row }) => row.data?.detail ?? [])).toEqual(['554 5.7.1 blocked URL [value]'])
+  expect(JSON.stringify([rows, logged])).not.toMatch(/planted|shop/)
 })
 
 test('a feedback loop without a valid token is refused, and changes nothing', async () => {

@@ -5,7 +5,6 @@
  */
 import { claimEmails, type ClaimedEmail, findUnpublishedEmails } from '@rapport/core/emails/claim-emails.ts'
 import { renderEmails } from '@rapport/core/emails/email-mail.ts'
-import { hideValues } from '@rapport/core/emails/hide-values.ts'
 import {
   askAgain,
   type EmailOutcome,
@@ -13,6 +12,7 @@ import {
   recordEmailOutcomes,
 } from '@rapport/core/emails/record-emails.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import { hideValues } from '@rapport/core/mail/bounces/hide-values.ts'
 import {
   type AnyMailKind,
   claimMail,
@@ -40,8 +40,6 @@ interface SingleMail<Mail, Outcome extends EmailOutcome> {
   /** Asks again before a mail that waited for its connection: see `LateCheck`. */
   ask: (ctx: Ctx, mail: Mail) => Promise<(Outcome & { error: string }) | undefined>
   isFinal: (mail: Mail, outcome: Outcome) => boolean
-  /** Hides what the response of a server quotes of the mail. */
-  hide: (ctx: Ctx, mail: Mail, response: string) => string
   /** How a refusal names the mail. */
   refused: (mail: Mail) => Pick<Refusal, 'email'> & ({ mailId: ClaimedMail['id'] } | { emailId: ClaimedEmail['id'] })
 }
@@ -49,14 +47,12 @@ interface SingleMail<Mail, Outcome extends EmailOutcome> {
 const serviceMails: SingleMail<ClaimedMail, MailOutcome> = {
   ask: askAgainForMail,
   isFinal: isFinalOutcome,
-  hide: (_ctx, _mail, response) => response,
   refused: ({ id, toAddress }) => ({ mailId: id, email: toAddress }),
 }
 
 const emails: SingleMail<ClaimedEmail, EmailOutcome> = {
   ask: askAgain,
   isFinal: isFinalEmailOutcome,
-  hide: hideValues,
   refused: ({ id, contact }) => ({ emailId: id, email: contact.email }),
 }
 
@@ -170,9 +166,7 @@ async function attempt<Mail extends { id: string; kind: AnyMailKind; attempts: n
 ): Promise<Outcome> {
   const check = { askedAt, ask: () => of.ask(ctx, mail).catch(() => lostConnection) }
   const outcome = (
-    'kind' in rendered
-      ? rendered
-      : withError(await deps.mail.send(rendered, mail.kind, check), (error) => of.hide(ctx, mail, error))
+    'kind' in rendered ? rendered : withoutValues(await deps.mail.send(rendered, mail.kind, check))
   ) as Outcome
   const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
   if (outcome.kind === 'sent') deps.log.debug(details, 'mail sent')
@@ -184,8 +178,8 @@ async function attempt<Mail extends { id: string; kind: AnyMailKind; attempts: n
   return outcome
 }
 
-const withError = (outcome: EmailOutcome, change: (error: string) => string): EmailOutcome =>
-  outcome.kind === 'sent' ? outcome : { ...outcome, error: change(outcome.error) }
+const withoutValues = (outcome: EmailOutcome): EmailOutcome =>
+  outcome.kind === 'sent' ? outcome : { ...outcome, error: hideValues(outcome.error) }
 
 const lostConnection: Refused = {
   kind: 'refused',

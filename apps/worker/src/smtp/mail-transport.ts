@@ -181,12 +181,17 @@ function openSigner(): (mail: SendMailOptions, key: DkimKey) => Promise<SendMail
 
 /**
  * Servers quote the address of the recipient. The text is logged, and may be recorded for other recipients too: see
- * `decideOutcomes`.
+ * `decideOutcomes`. A longer word that contains it, such as a token, is hidden as a whole: without the address,
+ * `hideValues` might take it for a plain one.
  */
 function hideAddress(outcome: MailOutcome, address: string): MailOutcome {
   if (outcome.kind === 'sent') return outcome
   const quoted = new RegExp(escapeRegExp(address), 'gi')
-  return { ...outcome, error: outcome.error.replace(quoted, 'recipient') }
+  const error = outcome.error.replace(/\S+/g, (word) => {
+    const rest = word.replace(quoted, '')
+    return rest !== word && /\w/.test(rest) ? '[value]' : word.replace(quoted, 'recipient')
+  })
+  return { ...outcome, error }
 }
 
 interface SmtpError extends Error {

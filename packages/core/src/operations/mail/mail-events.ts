@@ -11,6 +11,7 @@ import { emitMany } from '../../events/emit.ts'
 import { timestampNow } from '../../kernel/values/timestamps.ts'
 import { emailKey } from '../../kernel/values/email-key.ts'
 import { cleanDetail } from '../../mail/bounces/clean-text.ts'
+import { hideValues } from '../../mail/bounces/hide-values.ts'
 import type { Ctx } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import { suppress } from '../../suppressions/suppress.ts'
@@ -81,7 +82,10 @@ async function emitReports(ctx: Ctx, reported: readonly AddressedReport[]): Prom
   }
 }
 
-/** The data of `mail.bounced` and `mail.complained`. None if the address is not known. */
+/**
+ * The data of `mail.bounced` and `mail.complained`. None if the address is not known. What is not of a campaign may be of an
+ * email to one person.
+ */
 function toEventData({ report, mail: { address, recipient, emailId }, contact }: AddressedReport) {
   const email = address ?? (report.type === 'COMPLAINT' ? contact?.email : undefined)
   if (email === undefined) return []
@@ -90,7 +94,7 @@ function toEventData({ report, mail: { address, recipient, emailId }, contact }:
     permanent: reasonOf(report) !== undefined,
     class: report.class,
     code: report.code,
-    detail: cleanDetail(report.detail),
+    detail: cleanDetail(recipient ? report.detail : hideValues(report.detail)),
     messageId: report.messageId,
     contactId: contact?.id ?? null,
     campaignId: recipient?.campaignId ?? null,

@@ -5,11 +5,12 @@ import { complaints, hardBounces } from '@rapport/testing/mail-providers/provide
 import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { expect, test } from 'vitest'
 import { readSuppressions } from '../../consent/consent-records.ts'
+import { mailProviders } from '../../db/schema/index.ts'
 import { renderEmails } from '../../emails/email-mail.ts'
 import { readEmail } from '../../emails/emails.ts'
 import { recordEmailOutcomes } from '../../emails/record-emails.ts'
-import { newId } from '../../kernel/ids.ts'
-import { createInstallationHook } from '../../mail-hooks/mail-hooks.ts'
+import { newId, uuidOf } from '../../kernel/ids.ts'
+import { createInstallationHook, createMailHook } from '../../mail-hooks/mail-hooks.ts'
 import type { Ctx } from '../../request/context.ts'
 import { receiveHookMessage } from './receive-hook-message.ts'
 
@@ -48,3 +49,17 @@ test.each([
     expect(await readSuppressions(other, { email: 'ada@example.com' })).toEqual([])
   },
 )
+
+test.each(mailProviders)('%s: a hook that quotes a link of an email: no event has it', async (provider) => {
+  const { messageId } = await sendTestEmail(ctx)
+  const { id: hookId } = await createMailHook(ctx, { provider, secret: providerSecrets[provider] })
+  const bounce = JSON.stringify(hardBounces[provider]({ messageId }))
+  const quoting = bounce.replace('User unknown', 'blocked URL https://shop.example/reset/planted-link')
+  const message = signMessage[provider](JSON.parse(quoting))
+  await receiveHookMessage(ctx, { provider, hookId, ...message, now: new Date(), readUrl: readTestCertificate })
+  const { rows } = await database.pool.query<{ data: { detail: string } }>(
+    `select data from events where type = 'mail.bounced' and workspace_id = $1`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  expect(rows.map(({ data }) => data.detail)).toEqual([expect.stringMatching(/rejected: blocked URL \[value\]$/)])
+})

@@ -1,0 +1,96 @@
+/** Where the values of an email may come: into its subject and its bodies, and nowhere else. */
+import { readEmail } from '@rapport/core/emails/emails.ts'
+import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDeps, jobOf, type TestDeps } from '../../test/fixtures.ts'
+import { sendEmail } from './send-mail.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const smtp = useForFile(() => startSmtpReceiver())
+const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
+let before: number
+beforeEach(() => {
+  smtp.decide(() => 'accept')
+  before = smtp.mails.length
+})
+
+const received = (): readonly ReceivedMail[] => smtp.mails.slice(before)
+const send = (id: EmailId, by: TestDeps = deps) => sendEmail(by, jobOf(ctx, 'EMAIL', uuidOf(id)))
+
+const examples = { TEXT: 'x', URL: 'https://shop.example/x' } as const
+
+test('no value of an email can inject a header', async () => {
+  const variables = (['TEXT', 'LIST'] as const).map((type) => ({
+    name: type.toLowerCase(),
+    type,
+    required: true,
+    example: type === 'LIST' ? ['x'] : 'x',
+  }))
+  const template = await createTestTemplate(ctx, {
+    subject: '{{ data.text }}{% for one in data.list %}{{ one }}{% endfor %}{{ contact.firstName }}',
+    html: '<p>{{ data.text }}</p>',
+    variables,
+    fromName: 'A, "B"',
+  })
+  const attack = 'x\nBcc: eve@example.com\n\nbody'
+  const { id } = await createTestEmail(ctx, template.id, { data: { text: attack, list: [attack] } })
+  await send(id)
+  const [mail] = received()
+  expect(mail?.to).toEqual(['ada@example.com'])
+  expect(mail?.headers).not.toHaveProperty('bcc')
+})
+
+test('16 KiB of braces are shown as they are', async () => {
+  const template = await createTestTemplate(ctx, {
+    subject: 'Hello',
+    html: '<p>{{ data.text }}</p>',
+    variables: [{ name: 'text', type: 'TEXT', required: true, example: 'x' }],
+  })
+  const text = '{{ {% '.repeat(2_700)
+  const { id } = await createTestEmail(ctx, template.id, { data: { text } })
+  await send(id)
+  expect(await readEmail(ctx, id)).toMatchObject({ status: 'SENT' })
+  expect(received()[0]?.text.replace(/\s+/g, ' ')).toContain('{{ {% {{ {%')
+})
+
+describe('a server that quotes a value of the email: nothing keeps it', () => {
+  const variables = (['URL', 'TEXT'] as const).map((type) => ({
+    name: type,
+    type,
+    required: true,
+    example: examples[type],
+  }))
+  const html =
+    '<a href="{{ data.URL }}">Reset</a> <a href="https://shop.example/?t={{ data.TEXT | url_encode }}">Open</a>'
+  const data = { URL: 'https://shop.example/reset/planted-link?for=ada@example.com', TEXT: 'ada@example.com+planted' }
+  const quotes = [
+    'URL https://shop.example/reset/planted-link, see https://help.example/why',
+    'URL https://Shop.example/re... see https://help.example/why',
+    'URL <hxxps://shop[.]example/reset/planted-link?a> see https://help.example/why',
+    'URL (shop.example?t=ada%40example.com%2Bplanted) see https://help.example/why',
+    'URL shop.example?t=ada%40example.com%2Bplan... see https://help.example/why',
+    'text "ada@example.com+planted" see https://help.example/why',
+  ]
+  test.each(quotes.flatMap((text) => [`450 4.7.1 blocked ${text}`, `554 5.7.1 blocked ${text}`]))(
+    '%s',
+    async (refusal) => {
+      const { id: templateId } = await createTestTemplate(ctx, { html, variables })
+      const { id } = await createTestEmail(ctx, templateId, { data })
+      const logged: unknown[] = []
+      smtp.decide(() => ({ refusal }))
+      const log = { ...deps.log, info: (...parts: unknown[]) => void logged.push(parts) }
+      await send(id, { ...deps, log: log as TestDeps['log'] })
+      const { reason } = await readEmail(ctx, id)
+      expect(reason).toMatch(/blocked (URL|text) \[value\] see \[value\]$/)
+      const { rows } = await database.pool.query('select data from events where workspace_id = $1', [
+        uuidOf(ctx.workspaceId),
+      ])
+      expect(JSON.stringify([reason, logged, rows])).not.toMatch(/plan|shop/i)
+      expect(logged).toHaveLength(1)
+    },
+  )
+})
