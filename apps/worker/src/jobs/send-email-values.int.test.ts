@@ -1,6 +1,8 @@
 /** Where the values of an email may come: into its subject and its bodies, and nowhere else. */
 import { readEmail } from '@rapport/core/emails/emails.ts'
+import type { TemplateInput } from '@rapport/core/emails/templates/templates.schema.ts'
 import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
@@ -21,27 +23,53 @@ beforeEach(() => {
 const received = (): readonly ReceivedMail[] => smtp.mails.slice(before)
 const send = (id: EmailId, by: TestDeps = deps) => sendEmail(by, jobOf(ctx, 'EMAIL', uuidOf(id)))
 
-const examples = { TEXT: 'x', URL: 'https://shop.example/x' } as const
+const examples = {
+  TEXT: 'x',
+  LIST: ['x'],
+  URL: 'https://shop.example/x',
+  NUMBER: 1,
+  DATE: '2026-11-21',
+  BOOLEAN: true,
+} as const
+type Type = keyof typeof examples
+const types = Object.keys(examples) as Type[]
+
+/** A template that shows a value of each type, the contact and the workspace in its subject. */
+function createFullTemplate(input: Partial<TemplateInput>) {
+  const values = types.map((type) => `{{ data.${type} }}`).join(' ')
+  return createTestTemplate(ctx, {
+    subject: `${values.replace('{{ data.LIST }}', '{% for one in data.LIST %}{{ one }}{% endfor %}')} {{ contact.firstName }} {{ workspace.name }}`,
+    html: '<p>{{ data.TEXT }}</p>',
+    variables: types.map((type) => ({ name: type, type, required: true, example: examples[type] as never })),
+    ...input,
+  })
+}
 
 test('no value of an email can inject a header', async () => {
-  const variables = (['TEXT', 'LIST'] as const).map((type) => ({
-    name: type.toLowerCase(),
-    type,
-    required: true,
-    example: type === 'LIST' ? ['x'] : 'x',
-  }))
-  const template = await createTestTemplate(ctx, {
-    subject: '{{ data.text }}{% for one in data.list %}{{ one }}{% endfor %}{{ contact.firstName }}',
-    html: '<p>{{ data.text }}</p>',
-    variables,
-    fromName: 'A, "B"',
-  })
   const attack = 'x\nBcc: eve@example.com\n\nbody'
-  const { id } = await createTestEmail(ctx, template.id, { data: { text: attack, list: [attack] } })
-  await send(id)
-  const [mail] = received()
-  expect(mail?.to).toEqual(['ada@example.com'])
-  expect(mail?.headers).not.toHaveProperty('bcc')
+  const plain = await createFullTemplate({ fromName: 'A, "B"' })
+  await send((await createTestEmail(ctx, plain.id, { data: examples })).id)
+  await updateWorkspace(ctx, { name: attack, fromName: attack })
+  for (const fromName of [attack, null]) {
+    const template = await createFullTemplate({ fromName })
+    const to = { email: `eve-${String(fromName === null)}@example.com`, firstName: attack, lastName: attack }
+    const data = { ...examples, TEXT: attack, LIST: [attack] }
+    await send((await createTestEmail(ctx, template.id, { to, data })).id)
+  }
+  const [first, ...attacked] = received()
+  expect(attacked.map(({ to }) => to)).toEqual([['eve-false@example.com'], ['eve-true@example.com']])
+  for (const { headers, subject, fromHeader, toHeader } of attacked) {
+    expect(Object.keys(headers)).toEqual(Object.keys(first?.headers ?? {}))
+    for (const text of [subject, fromHeader?.name, toHeader[0]?.name]) expect(text).toMatch(/x Bcc: eve/)
+  }
+})
+
+test.each(['URL', 'NUMBER', 'DATE', 'BOOLEAN'] as const)('a value of the type %s has no line break', async (type) => {
+  const template = await createFullTemplate({})
+  for (const attack of ['\nBcc: eve@example.com', '\r\nBcc: eve@example.com', ' x', '\tx']) {
+    const data = { ...examples, [type]: `${String(examples[type])}${attack}` }
+    await expect(createTestEmail(ctx, template.id, { data })).rejects.toMatchObject({ code: 'validation_error' })
+  }
 })
 
 test('16 KiB of braces are shown as they are', async () => {
