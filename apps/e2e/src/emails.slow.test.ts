@@ -2,6 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { databaseUrl, withAdminClient } from '@rapport/testing/postgres/database.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { openSmtpConversation } from '@rapport/testing/network/smtp-conversation.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
@@ -23,6 +25,7 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
   let stack: Stack
   let key: string
   let templateId: string
+  let bouncePort: number
   const call = <Body>(method: string, path: string, body?: object) => stack.api.call<Body>(method, path, { key, body })
   const send = (email: string) => call<Email>('POST', '/emails', { templateId, to: { email }, data: { resetUrl } })
   const readEmail = async ({ id }: Email) => (await call<Email>('GET', `/emails/${id}`)).body
@@ -39,7 +42,9 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
   }
 
   beforeAll(async () => {
-    stack = await startStack(backend, { LOG_LEVEL: 'debug' }, { worker: 'none' })
+    bouncePort = await findFreePort()
+    const bounces = { BOUNCE_HOST: '127.0.0.1', BOUNCE_PORT: String(bouncePort), RETURN_PATH_DOMAIN: 'bounces.example' }
+    stack = await startStack(backend, { LOG_LEVEL: 'debug', ...bounces }, { worker: 'none' })
     key = (await stack.api.createWorkspace()).key
     const variables = [{ name: 'resetUrl', type: 'URL', required: true, example: 'https://shop.example/reset/x' }]
     const html = '<p><a href="{{ data.resetUrl }}">Reset</a></p>'
@@ -79,6 +84,15 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
     const mails = stack.inbox.mails.filter(({ subject }) => subject === 'Reset your password')
     expect(mails.map(({ headers }) => headers['to'])).toEqual(['ada@xn--bcher-kva.example'])
     expect(mails[0]?.html).toContain(resetUrl)
+    // The server that accepted it relays it to another one.
+    await deliverBounce(bouncePort, mails[0]?.from ?? '', `554 5.7.1 blocked URL ${resetUrl}`)
+    expect(await readEmail(sent)).toMatchObject({ status: 'SENT', bounceClass: 'POLICY', bounceCode: '5.7.1' })
+    const { body } = await call<{ data: { data: { emailId: string; detail: string } }[] }>(
+      'GET',
+      '/events?type=mail.bounced',
+    )
+    const bounce = body.data.find(({ data }) => data.emailId === sent.id)
+    expect(bounce?.data.detail).toBe('554 5.7.1 blocked URL [value]')
 
     expect(await findSecret()).toEqual([])
     expect(await listFilesWith(stack, secret)).toEqual([])
@@ -96,6 +110,30 @@ describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s', (ba
     expect(body.reason).toBe('COMPLAINED')
   })
 })
+
+/** Delivers a report (RFC 3464) to the return path of an email. */
+async function deliverBounce(port: number, returnPath: string, response: string): Promise<void> {
+  const smtp = await openSmtpConversation(port)
+  for (const command of ['EHLO mx.example', 'MAIL FROM:<>', `RCPT TO:<${returnPath}>`, 'DATA']) await smtp.send(command)
+  const report = [
+    'From: MAILER-DAEMON@mx.example',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary=report',
+    '',
+    '--report',
+    '',
+    `The response of the other server was: ${response}`,
+    '--report',
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; mx.example',
+    '',
+    `Action: failed\r\nStatus: 5.7.1\r\nDiagnostic-Code: smtp; ${response}`,
+    '',
+    '--report--',
+  ]
+  expect(await smtp.send(`${report.join('\r\n')}\r\n.`)).toMatch(/^250/)
+  smtp.close()
+}
 
 /**
  * The files of the database and of the write-ahead log that contain the text: also what was deleted, and what is in an

@@ -1,7 +1,12 @@
 /** Backups and their restores on each version of PostgreSQL whose client programs this machine has. */
+import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { recordEmailOutcomes } from '@rapport/core/emails/record-emails.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { claimTestEmail, createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import {
   type BackupServerPrograms,
@@ -72,6 +77,29 @@ function testVersion(programs: BackupServerPrograms) {
     const found = await query('restored', `select email from contacts where email like 'mary@%'`)
     expect(found).toEqual([{ email: 'mary@example.com' }])
     await query('postgres', 'drop database restored')
+  })
+
+  test('a backup has the values of an email sealed while it waits, and not after its end', async () => {
+    const ctx = await createTestCtx(database.db)
+    const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+    const [row] = await query('rapport', `select sealed_data as sealed from emails where id = '${uuidOf(id)}'`)
+    const dump = async () => {
+      const { printed } = await backups.backUp()
+      const options = { maxBuffer: 100 * 1024 * 1024, encoding: 'utf8' } as const
+      return execFileSync(join(programs.folder ?? '', 'pg_restore'), ['--file=-', printed ?? ''], options)
+    }
+    const whileItWaits = await dump()
+    expect(whileItWaits).toContain(row?.['sealed'])
+    expect(whileItWaits).not.toContain('planted-link')
+    const email = await claimTestEmail(ctx, id)
+    if (email) await recordEmailOutcomes(ctx, [{ email, outcome: { kind: 'sent' } }])
+    const detail = '554 5.7.1 blocked URL https://shop.example/reset/planted-link'
+    const messageId = `<${id}@example.com>`
+    await reportByClient(ctx, { type: 'BOUNCE', email: 'ada@example.com', permanent: false, messageId, detail })
+    const afterItsEnd = await dump()
+    expect(afterItsEnd).toContain('554 5.7.1 blocked URL [value]')
+    expect(afterItsEnd).not.toContain('planted-link')
+    expect(afterItsEnd).not.toContain(row?.['sealed'])
   })
 
   test('--json prints the file and its properties', async () => {
