@@ -36,7 +36,7 @@ export async function attackAvailability(stack: Stack, { bouncePort, onEnd }: Op
   const messages = beside(reads, await createMessage(stack, key))
   const attacks: Attack[] = []
   for (const [name, measure, attack] of [
-    ['bounces of 500 KiB to ten return paths', campaign, await sendBounces(stack, bouncePort)],
+    ['bounces with many parts, lines or addresses to ten return paths', campaign, await sendBounces(stack, bouncePort)],
     ['checks of domains whose name server is silent', checks, checkDomains(stack)],
     ['messages of a mail provider', messages, sendMessages(stack)],
   ] as const) {

@@ -10,7 +10,7 @@ import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type ConnectionLimits, limitConnections } from './limit-connections.ts'
 import { type ListenOptions, listenWhenFree } from './listen-when-free.ts'
-import { maxMessageBytes } from './parsing/mail-limits.ts'
+import { maxMessageBytes, maxRecipients } from './parsing/mail-limits.ts'
 import type { MailParser } from './parsing/mail-parser.ts'
 import { findValidToken, isFeedbackAddress, recordBounceMail, recordFeedback } from './record-bounce-mail.ts'
 
@@ -19,7 +19,6 @@ export interface BounceListenerOptions extends ListenOptions, ConnectionLimits {
 }
 
 const maxConnections = 100
-const maxRecipients = 10
 const maxRefusals = 10
 /** A second one, so that no lock stops all. */
 const maxConcurrent = 2

@@ -1,5 +1,5 @@
 import { type Db, openDatabase } from '@rapport/core/db/client.ts'
-import type { ContactId } from '@rapport/core/kernel/ids.ts'
+import { type ContactId, newId } from '@rapport/core/kernel/ids.ts'
 import { createRecipientToken, toReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { readSuppressions } from '@rapport/core/consent/consent-records.ts'
@@ -61,6 +61,19 @@ test('a message without a valid return path is not parsed', async () => {
   addMessage(`Delivered-To: ${returnPath}`)
   await readMailbox(base(), options)
   expect(parsed).toBe(1)
+})
+
+test('a message reports to the first ten return paths in its header', async () => {
+  const { keys } = ctx.settings
+  const others = Array.from({ length: 10 }, () => {
+    const subject = { campaignId: newId('cmp'), contactId: newId('con') }
+    return `${toReturnPath(createRecipientToken(keys, { workspaceId: ctx.workspaceId, subject, email: ada.email }))}@b.example`
+  })
+  const toHeader = (paths: string[]) => paths.map((path) => `Delivered-To: ${path}`).join('\r\n')
+  addMessage(toHeader([...others, returnPath]))
+  expect([await read(), await listBounces()]).toEqual([1, []])
+  addMessage(toHeader([...others.slice(1), returnPath]))
+  expect([await read(), await listBounces()]).toEqual([1, ['mail.bounced']])
 })
 
 test('reads a complaint of a feedback loop', async () => {

@@ -10,7 +10,7 @@ import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { ImapFlow } from 'imapflow'
 import type { Logger } from 'pino'
 import { findAddresses } from './parsing/addresses.ts'
-import { maxMessageBytes } from './parsing/mail-limits.ts'
+import { maxMessageBytes, maxRecipients } from './parsing/mail-limits.ts'
 import type { MailParser } from './parsing/mail-parser.ts'
 import { findValidToken, isFeedbackAddress, recordBounceMail, recordFeedback } from './record-bounce-mail.ts'
 
@@ -97,9 +97,10 @@ async function recordMessage(
   parser: Pick<MailParser, 'read'>,
 ): Promise<void> {
   const addresses = findRecipients(raw)
-  const tokens = new Set(addresses.flatMap((address) => findValidToken(base.settings, address) ?? []))
+  const valid = new Set(addresses.flatMap((address) => findValidToken(base.settings, address) ?? []))
+  const tokens = [...valid].slice(0, maxRecipients)
   const isFeedback = addresses.some(isFeedbackAddress)
-  const content = tokens.size > 0 || isFeedback ? await parser.read(raw) : undefined
+  const content = tokens.length > 0 || isFeedback ? await parser.read(raw) : undefined
   if (content === undefined) return
   const ctx = { ...base, requestId: `bounce-${randomUUID()}` }
   for (const token of tokens) await recordBounceMail(ctx, token, content)

@@ -37,7 +37,7 @@ export const availabilityGuards: readonly TestedGuard[] = [
     promise: 'availability',
     name: 'the mailbox reader parses every mail',
     file: `${bounces}/read-mailbox.ts`,
-    search: 'tokens.size > 0 || isFeedback ? await parser.read(raw) : undefined',
+    search: 'tokens.length > 0 || isFeedback ? await parser.read(raw) : undefined',
     replacement: 'await parser.read(raw)',
     tests: [`${bounces}/read-mailbox.int.test.ts`],
   },

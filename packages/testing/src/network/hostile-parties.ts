@@ -10,11 +10,13 @@ export async function startSilentNameServer() {
   return { address: `127.0.0.1:${socket.address().port}`, close: () => socket.close() }
 }
 
-/** Three connections to the listener for bounces send one hostile mail of 504 KiB after the other to return paths. */
+/** Three connections to the listener for bounces, each with a kind of hostile mail, send one after the other to return paths. */
 export async function sendHostileMails(port: number, paths: readonly string[], isOver: () => boolean): Promise<void> {
   const fill = (line: string) => line.repeat(Math.floor((504 * 1024) / line.length))
   const head = 'From: MAILER-DAEMON@mx.example\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n'
-  const mails = [`${head}${fill('--b\r\n\r\n')}`, `${head}${`${'x'.repeat(24)}\r\n`.repeat(19_000)}`]
+  const [parts, lines] = [fill('--b\r\n\r\n'), `${'x'.repeat(24)}\r\n`.repeat(19_000)]
+  const addresses = `X-Failed-Recipients: ${'x,'.repeat(65_000)}\r\n\r\n550 5.1.1 unknown`
+  const mails = [`${head}${parts}`, `${head}${lines}`, addresses]
   const send = async (mail: string) => {
     const smtp = await openSmtpConversation(port)
     for (const command of ['EHLO mx.example', 'MAIL FROM:<>', ...paths.map((path) => `RCPT TO:<${path}>`), 'DATA'])

@@ -18,7 +18,8 @@ export function addressesOf(fields: Fields, names: readonly string[]): string[] 
 const unquote = (value: string) =>
   unquoteLocalPart(/<([^<>]+)>$/.exec(value)?.[1] ?? value.replace(/^(["'<])(?!.*"@)|["'>]$/g, ''))
 
-const maxAddresses = 50
+/** Each is compared with the recipient, which takes time in the process that sends emails. */
+export const maxAddresses = 50
 const maxTextLength = 8_000
 
 /** The addresses in a text, without the signs around them. */

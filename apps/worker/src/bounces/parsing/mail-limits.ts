@@ -5,6 +5,8 @@ const maxHeaderLines = 1_000
 const maxBoundaries = 500
 
 export const maxMessageBytes = 512 * 1024
+/** How many return paths one mail may be to. */
+export const maxRecipients = 10
 
 const [lineFeed, carriageReturn, hyphen] = [0x0a, 0x0d, 0x2d]
 

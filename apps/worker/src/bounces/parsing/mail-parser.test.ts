@@ -22,6 +22,12 @@ test.each([
   expect(ignored).toEqual(['structure'])
 })
 
+test('of a bounce that names thousands of addresses, fifty are read', async () => {
+  const failed = `X-Failed-Recipients: ${'ada@example.com,'.repeat(8_000)}`
+  const content = await parser.read(Buffer.from(`${failed}\r\n\r\n550 5.1.1 unknown`))
+  expect(content?.bounce?.groups.map(({ emails }) => emails.length)).toEqual([50])
+})
+
 test('a mail that takes long to read is ignored, and so is the next one', async () => {
   ignored.length = 0
   expect(await Promise.all([impatient.read(longMail), impatient.read(longMail)])).toEqual([undefined, undefined])

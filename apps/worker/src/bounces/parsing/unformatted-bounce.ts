@@ -1,7 +1,7 @@
 import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import { isDelay, isAutomaticReply, saysUndelivered } from '@rapport/core/mail/bounces/report-words.ts'
 import type { Email } from 'postal-mime'
-import { findAddresses } from './addresses.ts'
+import { findAddresses, maxAddresses } from './addresses.ts'
 import { maxGroups } from './field-groups.ts'
 import type { BounceReport, Group } from './parsed-report.ts'
 import { findResponse } from './quoted-response.ts'
@@ -14,7 +14,7 @@ export function parseUnformatted(mail: Email, text: string): BounceReport | unde
   if (qmailIntroduction.test(text)) return parseQmail(text)
   const [explanation = ''] = text.split(returnedMail, 1)
   const failed = headerOf(mail, 'x-failed-recipients')
-  const emails = failed?.split(/[\s,]+/) ?? findAddresses(explanation)
+  const emails = failed?.split(/[\s,]+/, maxAddresses) ?? findAddresses(explanation)
   const response = findResponse(explanation)
   if (failed === undefined) {
     const words = `${mail.subject ?? ''}\n${explanation}`
