@@ -18,7 +18,6 @@ export interface BounceListenerOptions extends ListenOptions, ConnectionLimits {
   parser: Pick<MailParser, 'read'>
 }
 
-const maxConnections = 100
 const maxRefusals = 10
 /** A second one, so that no lock stops all. */
 const maxConcurrent = 2
@@ -37,13 +36,8 @@ export async function openBounceListener(
     disabledCommands: ['AUTH', 'STARTTLS'],
     hideSTARTTLS: true,
     disableReverseLookup: true,
-    maxClients: maxConnections,
     socketTimeout: Math.min(30_000, connectionMs),
     closeTimeout: 1_000,
-    onConnect(session, done) {
-      connections.expectCommand(session)
-      done(connections.isAllowed(session) ? null : refusal(421, '4.7.0 Too many connections from your network'))
-    },
     onMailFrom(_address, session, done) {
       connections.expectCommand(session)
       done()

@@ -1,5 +1,5 @@
 /**
- * What keeps one client from holding all connections of the bounce listener: a limit for each client, and a deadline for
+ * What keeps one client from holding all connections of the bounce listener: a limit for each network, and a deadline for
  * each command, which bytes without a command do not extend.
  */
 import type { Server, Socket } from 'node:net'
@@ -14,17 +14,19 @@ export interface ConnectionLimits {
   connectionMs: number
 }
 
+const maxConnections = 100
 /** A mail server opens few connections to one host. */
-const maxPerClient = 20
+const maxPerNetwork = 20
 
+/** What tells a connection from all others. */
 interface Peer {
+  localAddress: string
   remoteAddress: string
   remotePort: number
 }
 
 interface Connection {
-  client: string
-  isAllowed: boolean
+  network: string
   socket: Socket
   timer?: NodeJS.Timeout
 }
@@ -33,11 +35,12 @@ export function limitConnections(server: Server, { commandMs, messageMs, connect
   const connections = new Map<string, Connection>()
 
   server.on('connection', (socket: Socket) => {
-    const { remoteAddress = '', remotePort = 0 } = socket
-    const key = keyOf({ remoteAddress, remotePort })
-    const client = clientOf(remoteAddress)
-    const others = [...connections.values()].filter((other) => other.isAllowed && other.client === client)
-    const connection: Connection = { client, isAllowed: others.length < maxPerClient, socket }
+    const { localAddress = '', remoteAddress = '', remotePort = 0 } = socket
+    const network = normalizeClientIp(remoteAddress) ?? remoteAddress
+    const others = [...connections.values()].filter((other) => other.network === network)
+    if (connections.size >= maxConnections || others.length >= maxPerNetwork) return refuse(socket)
+    const key = keyOf({ localAddress, remoteAddress, remotePort })
+    const connection: Connection = { network, socket }
     connections.set(key, connection)
     const whole = setTimeout(() => socket.destroy(), connectionMs)
     restart(connection, commandMs)
@@ -59,8 +62,6 @@ export function limitConnections(server: Server, { commandMs, messageMs, connect
   }
 
   return {
-    /** Whether the client may have the connection beside its others. */
-    isAllowed: (peer: Peer): boolean => connections.get(keyOf(peer))?.isAllowed ?? false,
     expectCommand: (peer: Peer) => setDeadline(peer, commandMs),
     expectMessage: (peer: Peer) => setDeadline(peer, messageMs),
     /** While this server works, the client has no deadline but that of the connection. */
@@ -68,6 +69,14 @@ export function limitConnections(server: Server, { commandMs, messageMs, connect
   }
 }
 
-/** The session of smtp-server has another form of the address than the socket. */
-const keyOf = ({ remoteAddress, remotePort }: Peer) => `${clientOf(remoteAddress)} ${remotePort}`
-const clientOf = (address: string) => normalizeClientIp(address) ?? address
+/** At once, so that a connection which is refused takes no room. */
+function refuse(socket: Socket): void {
+  socket.end('421 4.7.0 Too many connections\r\n')
+  socket.destroySoon()
+}
+
+const keyOf = ({ localAddress, remoteAddress, remotePort }: Peer) =>
+  [toSessionAddress(localAddress), toSessionAddress(remoteAddress), remotePort].join(' ')
+
+/** The session of smtp-server has another form of an IPv4 address than the socket. */
+const toSessionAddress = (address: string) => address.replace(/^::ffff:/i, '')
