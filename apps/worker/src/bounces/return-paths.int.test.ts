@@ -25,11 +25,8 @@ async function bounce(returnPath: string, email: string) {
     'Reporting-MTA: dns; mx.example',
     `Final-Recipient: rfc822; ${email}\r\nAction: failed\r\nStatus: 5.1.1`,
   ]
-  await recordBounceMail(
-    { db: database.db, settings, requestId: 'test' },
-    token ?? '',
-    await readMail(Buffer.from(composeReport({ status }))),
-  )
+  const content = (await readMail(Buffer.from(composeReport({ status })))) ?? { tokens: [] }
+  await recordBounceMail({ db: database.db, settings, requestId: 'test' }, token ?? '', content)
 }
 const readReasons = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)
 

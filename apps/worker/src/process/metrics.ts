@@ -4,7 +4,7 @@ import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
 import type { LateCheck, MailTransport } from '../smtp/mail-transport.ts'
 
-/** Why a mail to a return path was ignored: for its lines and parts, or for the time or memory that reading it takes. */
+/** Why a mail to a return path was ignored: for its lines, headers and parts, or for the time or memory that reading it takes. */
 const ignoredReasons = ['structure', 'effort'] as const
 export type IgnoredReason = (typeof ignoredReasons)[number]
 

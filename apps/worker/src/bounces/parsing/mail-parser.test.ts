@@ -22,6 +22,16 @@ test.each([
   expect(ignored).toEqual(['structure'])
 })
 
+const toPart = (_: unknown, at: number) => `Content-Type: multipart/mixed; boundary=${at}\r\n\r\n--${at}\r\n`
+test.each([
+  ['parts in parts in parts', Array.from({ length: 22 }, toPart).join('')],
+  ['a header of 130 KiB', `X: ${'y'.repeat(130 * 1024)}\r\n${header}\r\n`],
+])('a mail with %s is ignored and counted', async (_name, raw) => {
+  ignored.length = 0
+  expect(await parser.read(Buffer.from(raw))).toBeUndefined()
+  expect(ignored).toEqual(['structure'])
+})
+
 test('of a bounce that names thousands of addresses, fifty are read', async () => {
   const failed = `X-Failed-Recipients: ${'ada@example.com,'.repeat(8_000)}`
   const content = await parser.read(Buffer.from(`${failed}\r\n\r\n550 5.1.1 unknown`))

@@ -25,7 +25,7 @@ interface Options {
 
 export function createMailParser({ onIgnored, deadlineMs = 2_000 }: Options): MailParser {
   const inTurn = limitConcurrency(1)
-  let thread: InterruptibleThread<Uint8Array, MailContent> | undefined
+  let thread: InterruptibleThread<Uint8Array, MailContent | undefined> | undefined
 
   async function close(): Promise<void> {
     const terminated = thread
@@ -36,7 +36,10 @@ export function createMailParser({ onIgnored, deadlineMs = 2_000 }: Options): Ma
   async function readInThread(raw: Uint8Array): Promise<MailContent | undefined> {
     thread ??= await startThread(new URL('./parsing-thread.ts', import.meta.url), { resourceLimits })
     const result = await thread.run(raw, deadlineMs)
-    if (result.kind === 'responded') return result.response
+    if (result.kind === 'responded') {
+      if (result.response === undefined) onIgnored('structure')
+      return result.response
+    }
     await close()
     if (result.kind === 'crashed' && result.error.code !== 'ERR_WORKER_OUT_OF_MEMORY') throw result.error
     onIgnored('effort')

@@ -7,6 +7,7 @@ const parserOptions = {
   maxHeadersSize: 128 * 1024,
 } as const
 
+/** Undefined: the mail exceeds one of these limits. */
 export const parseMail = (raw: Uint8Array): Promise<Email | undefined> =>
   PostalMime.parse(raw, parserOptions).catch(() => undefined)
 

@@ -10,9 +10,10 @@ import { findParts, parseMail } from './parse-mail.ts'
 import type { BounceReport, MailContent } from './parsed-report.ts'
 import { parseUnformatted } from './unformatted-bounce.ts'
 
-export async function readMail(raw: Uint8Array): Promise<MailContent> {
+/** Undefined: the mail has too deep parts, or too long headers. */
+export async function readMail(raw: Uint8Array): Promise<MailContent | undefined> {
   const mail = await parseMail(raw)
-  if (!mail) return { tokens: [] }
+  if (!mail) return undefined
   const tokens = findReportedTokens(mail, raw)
   const feedback = readFeedback(mail)
   if (feedback !== null) return { tokens, ...(feedback && { complaint: feedback }) }

@@ -6,8 +6,8 @@ import { readMail } from './parse-report.ts'
 
 const isAda = (email: string) => email === 'ada@example.com'
 async function read(raw: string) {
-  const { bounce } = await readMail(Buffer.from(raw))
-  const report = bounce && selectReport(bounce, isAda)
+  const content = await readMail(Buffer.from(raw))
+  const report = content?.bounce && selectReport(content.bounce, isAda)
   return report && 'bounce' in report ? { ...report.bounce, isNamed: report.emails.some(isAda) } : undefined
 }
 const hard = { class: 'HARD', code: '5.1.1', isNamed: true }

@@ -79,7 +79,7 @@ function toReturnPath(isProven: boolean): Way {
       const raw =
         kind.class === 'COMPLAINT' ? composeComplaint(`Original-Rcpt-To: ${named}`) : composeBounce(named, kind)
       const content = await readMail(Buffer.from(raw))
-      if (!(await recordBounceMail(ctx, token, content))) throw new Error('The mail reports nothing')
+      if (!content || !(await recordBounceMail(ctx, token, content))) throw new Error('The mail reports nothing')
     },
   }
 }
