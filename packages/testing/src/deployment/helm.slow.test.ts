@@ -83,6 +83,7 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(find('Service', 'rapport-bounces')?.spec['ports']).toEqual([
       { name: 'smtp', port: 25, targetPort: 'smtp', nodePort: 30025 },
     ])
+    expect(find('Service', 'rapport-bounces')?.spec['externalTrafficPolicy']).toBe('Local')
     expect(JSON.stringify(find('Deployment', 'rapport-worker'))).toContain('{"name":"smtp","containerPort":2525}')
     expect(JSON.stringify(find('Deployment', 'rapport-api'))).not.toContain('smtp')
     expect(find('NetworkPolicy', 'rapport-worker')?.spec['ingress']).toContainEqual({ ports: [{ port: 'smtp' }] })
