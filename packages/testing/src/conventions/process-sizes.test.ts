@@ -50,6 +50,24 @@ test('the Helm chart sets them', async () => {
   )
 })
 
+test('all delay a shutdown by an interval of the checks of Caddy and three seconds', async () => {
+  const caddy = await read('ops/caddy/Caddyfile')
+  const setting = (name: string) => new RegExp(`^\\s+${name} (\\d+)`, 'm').exec(caddy)?.[1]
+  // /ready responds within three seconds.
+  const delayMs = (Number(setting('health_interval')) * Number(setting('health_fails') ?? 1) + 3) * 1_000
+  for (const path of [
+    'docker-compose.yml',
+    'ops/caddy/Caddyfile',
+    'ops/helm/rapport/templates/config.yaml',
+    'ops/nginx/rapport.conf',
+    'ops/pm2/ecosystem.config.cjs',
+    'ops/systemd/rapport-api@.service',
+  ]) {
+    const [, delay] = /SHUTDOWN_DELAY_MS\W{1,4}(\d[\d_]*)/.exec(await read(path)) ?? []
+    expect([path, delay?.replace('_', '')]).toEqual([path, String(delayMs)])
+  }
+})
+
 test('all start two APIs and three workers', async () => {
   const values = await read('ops/helm/rapport/values.yaml')
   const replicas = [...values.matchAll(/^(api|worker):\n {2}replicas: (\d+)$/gm)].map(
