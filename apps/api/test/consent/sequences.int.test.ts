@@ -60,6 +60,7 @@ test.each(sequences)('%s', async (sequence) => {
 /** In an installation of their own: a lost key concerns everybody in it. */
 const sequencesOfKeys = [
   'leave A · the key is lost · lost rows are 1 · confirm A: 409 · file CONFIRMED A · A is UNSUBSCRIBED · lost rows are 1 · ask A · link A · A is CONFIRMED · lost rows are 0',
+  'as b · confirm A · complain · remove A · the key is lost · ask A · confirm A: 409 · file CONFIRMED A · A is COMPLAINED · link A · A is CONFIRMED',
   'complain · the key is lost · ask A · link A · lost rows are 0 · move to b · A is CONFIRMED · B is UNSUBSCRIBED',
   'bounce · the key is lost · ask A · link A · A is CONFIRMED · B is BOUNCED · confirm B: 409 · file CONFIRMED B · B is BOUNCED · confirm C · complain · A is COMPLAINED',
   'bounce · the key is lost · ask A · link A · remove B · A is CONFIRMED · B is UNSUBSCRIBED',

@@ -20,7 +20,7 @@ import {
   setSubscription,
   toKey,
 } from '../consent/consent-records.ts'
-import type { SubscriptionState } from '../consent/derive-status.ts'
+import { hasLeft, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import { type ConsentSource, requestedConsent, withConfirmation, withProof } from '../consent/proofs.ts'
@@ -66,8 +66,9 @@ export async function subscribe(
 
 /**
  * Subscribes a contact to a locked list at the request of a visitor, even if the operator removed it: as PENDING, and by
- * a link in an email, because a visitor can enter any address. If the address bounced or is blocked, nothing happens:
- * the link could not lift it. Returns whether an email is sent. In a transaction of `inRounds`.
+ * a link in an email, because a visitor can enter any address. What the person said stays until the link is used, also
+ * if its row is lost. If the address bounced or is blocked, nothing happens: the link could not lift it. Returns whether
+ * an email is sent. In a transaction of `inRounds`.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
   const { contact, listId } = request
@@ -81,7 +82,8 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
   const isNew = !current || current.ownStatus === 'REMOVED'
   const asked = isNew ? setPending(ctx, records, { ...request, at: records.startedAt }) : current
   const isMailed = await askByMail(ctx, records, { request, rows, asked, isNew })
-  await deriveStatuses(ctx, records, { widens: (state) => isNew && toKey(state) === toKey(key), isActivity: isNew })
+  const widens = (state: SubscriptionState) => !hasLeft(current, rows) && toKey(state) === toKey(key)
+  await deriveStatuses(ctx, records, { widens, isActivity: isNew })
   return isMailed
 }
 

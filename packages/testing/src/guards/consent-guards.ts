@@ -76,8 +76,15 @@ const given = [
   {
     name: 'a request of a visitor opens a subscription that has ended without a row',
     file: subscribe,
-    search: 'widens: (state) => isNew && toKey(state) === toKey(key)',
-    replacement: 'widens: (state) => toKey(state) === toKey(key)',
+    search: '!hasLeft(current, rows) && toKey(state) === toKey(key)',
+    replacement: 'toKey(state) === toKey(key)',
+  },
+  {
+    name: 'a request of a visitor undoes a complaint whose row is lost, of a contact that was removed',
+    file: subscribe,
+    search: '!hasLeft(current, rows) && toKey(state) === toKey(key)',
+    replacement: 'isNew && toKey(state) === toKey(key)',
+    tests: linkTests,
   },
   {
     name: 'a link completes the request of another person',
