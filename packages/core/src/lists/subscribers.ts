@@ -1,5 +1,5 @@
 /** Manages the subscribers of a list for the API. */
-import { and, eq, type SQL, sql } from 'drizzle-orm'
+import { and, eq, exists, inArray, notExists, type SQL } from 'drizzle-orm'
 import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
 import { restoreLostRows, withLostRows } from '../consent/lost-rows.ts'
 import { hasLeft, type SubscriptionState } from '../consent/derive-status.ts'
@@ -15,11 +15,11 @@ import type { Subscription } from '../consent/subscriptions.schema.ts'
 import { createSuppressedError, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
-import { subscriptions } from '../db/schema/index.ts'
-import { qualify } from '../db/statements/qualify.ts'
+import { mails, subscriptions, visitorMails } from '../db/schema/index.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import { replaceWaitingMail } from '../mail/budget/visitor-mails.ts'
+import { isAskedOf } from '../mail/budget/withheld-confirmations.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { inRounds } from '../request/in-rounds.ts'
 import { type Page, readPage } from '../request/paging.ts'
@@ -46,7 +46,7 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
             eq(subscriptions.workspaceId, ctx.workspaceId),
             eq(subscriptions.listId, listId),
             hasStatus,
-            query.withheld === undefined ? undefined : isWithheld(query.withheld),
+            query.withheld === undefined ? undefined : isWithheld(ctx, query.withheld),
             isCreatedInRange(subscriptions, query),
             after,
           ),
@@ -58,13 +58,13 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 }
 
 /** A condition on a subscription: whether its confirmation waits for the budget, or was given up. */
-function isWithheld(isTrue: boolean): SQL {
-  const [workspaceId, listId, contactId] = [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId]
-  const condition = sql`(${qualify(subscriptions.status)} = 'PENDING' and exists (
-    select from visitor_mails v
-    where v.workspace_id = ${qualify(workspaceId)} and v.list_id = ${qualify(listId)}
-      and v.contact_id = ${qualify(contactId)} and v.status in ('WITHHELD', 'GIVEN_UP')))`
-  return isTrue ? condition : sql`not ${condition}`
+function isWithheld(ctx: Ctx, isTrue: boolean): SQL {
+  const withheld = ctx.db
+    .select({ id: mails.id })
+    .from(visitorMails)
+    .innerJoin(mails, isAskedOf)
+    .where(inArray(visitorMails.status, ['WITHHELD', 'GIVEN_UP']))
+  return isTrue ? exists(withheld) : notExists(withheld)
 }
 
 /**

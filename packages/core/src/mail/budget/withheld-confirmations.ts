@@ -1,6 +1,6 @@
 /** Confirmations that the budget of a workspace withholds cause an event for each list, and an email a day. */
-import { and, asc, count, eq, exists, gt, inArray, isNull, max, min, ne, or, type SQL } from 'drizzle-orm'
-import { subscriptions, visitorMails } from '../../db/schema/index.ts'
+import { and, asc, count, eq, exists, gt, inArray, isNull, lt, max, min, ne, or, type SQL } from 'drizzle-orm'
+import { mails, subscriptions, visitorMails } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { byId } from '../../request/by-id.ts'
@@ -67,21 +67,29 @@ export function countWithheld(ctx: Ctx, listId: ListId): Promise<number> {
   return ctx.db.$count(visitorMails, and(isWithheld(ctx), eq(visitorMails.listId, listId)))
 }
 
-/** A confirmation whose subscription is no longer PENDING waits, but is not sent. */
+/**
+ * A condition that joins a confirmation to its subscription, if its link would do what was asked: of one that waits, or
+ * has ended before the mail was asked for. It is what `mayBeMailed` decides, as far as it shows without the address.
+ */
+export const isAskedOf: SQL | undefined = and(
+  eq(mails.workspaceId, visitorMails.workspaceId),
+  eq(mails.id, visitorMails.id),
+  eq(subscriptions.workspaceId, visitorMails.workspaceId),
+  eq(subscriptions.listId, visitorMails.listId),
+  eq(subscriptions.contactId, visitorMails.contactId),
+  or(
+    eq(subscriptions.status, 'PENDING'),
+    and(
+      inArray(subscriptions.status, ['UNSUBSCRIBED', 'COMPLAINED']),
+      lt(subscriptions.unsubscribedAt, mails.createdAt),
+    ),
+  ),
+)
+
+/** A confirmation whose link would do nothing any more waits, but is not sent. */
 const isWithheld = (ctx: Ctx): SQL | undefined => {
-  const { workspaceId, listId, contactId } = visitorMails
-  const isPending = ctx.db
-    .select({ listId: subscriptions.listId })
-    .from(subscriptions)
-    .where(
-      and(
-        eq(subscriptions.workspaceId, workspaceId),
-        eq(subscriptions.listId, listId),
-        eq(subscriptions.contactId, contactId),
-        eq(subscriptions.status, 'PENDING'),
-      ),
-    )
-  return and(isWithheldMail(ctx), or(isNull(listId), exists(isPending)))
+  const asked = ctx.db.select({ id: mails.id }).from(mails).innerJoin(subscriptions, isAskedOf)
+  return and(isWithheldMail(ctx), or(isNull(visitorMails.listId), exists(asked)))
 }
 
 const isWithheldMail = ({ workspaceId }: Ctx): SQL | undefined =>

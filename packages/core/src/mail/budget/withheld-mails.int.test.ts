@@ -71,7 +71,7 @@ test('an event names each list when its first mail waits, then at most once an h
   expect(await readEvents()).toHaveLength(4)
 })
 
-test('a subscription that is no longer PENDING is neither counted nor listed', async () => {
+test('a person who opts out after asking is neither counted nor listed', async () => {
   await askVisitors(ctx, list.id, { count: 3 })
   const [, , left = ''] = await listVisitorMails(ctx)
   await suppress(ctx, [{ email: left, reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents: false })
@@ -80,6 +80,24 @@ test('a subscription that is no longer PENDING is neither counted nor listed', a
   expect(data).toHaveLength(1)
   expect((await readList(ctx, list.id)).withheldConfirmations).toBe(1)
   expect(await readEvents()).toMatchObject([{ listId: list.id, count: 1 }])
+})
+
+test('a person who asks to come back is counted and listed until the email is sent', async () => {
+  const email = 'ada-1@example.com'
+  await addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })
+  await suppress(ctx, [{ email, reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents: false })
+  await askVisitors(ctx, list.id, { count: 1 })
+  await askVisitors(ctx, list.id, { count: 1, name: 'ada' })
+  await releaseVisitorMails(ctx)
+  const listStatuses = async (withheld: boolean) =>
+    (await listSubscribers(ctx, list.id, { withheld, limit: 10, sort: '-createdAt' })).data.map(({ status }) => status)
+  expect([await listStatuses(true), await listStatuses(false)]).toEqual([['UNSUBSCRIBED'], ['PENDING']])
+  expect((await readList(ctx, list.id)).withheldConfirmations).toBe(1)
+  expect(await readEvents()).toMatchObject([{ listId: list.id, count: 1 }])
+  await setQuotas(ctx, { confirmations: 2 })
+  expect(await releaseVisitorMails(ctx)).toMatchObject({ released: 1 })
+  await useMailedLink(ctx, email)
+  expect([await listStatuses(true), await listStatuses(false)]).toEqual([[], ['PENDING', 'CONFIRMED']])
 })
 
 test('the owners get an email, once a day, that says what waits', async () => {
