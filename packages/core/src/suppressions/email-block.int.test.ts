@@ -1,5 +1,5 @@
 import { claimTestEmail, createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
-import { createTestSubscriber } from '@rapport/testing/consent/test-subscriber.ts'
+import { createTestSubscriber, readStatusesOn } from '@rapport/testing/consent/test-subscriber.ts'
 import { createTestList, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { eq } from 'drizzle-orm'
@@ -38,5 +38,16 @@ test('a complaint at a list that is being deleted blocks no email after a return
   await deleteList(ctx, other.id)
   await subscribe(ctx, list.id, { email, firstName: '', lastName: '' })
   await confirmSubscription(ctx, await readMailedToken(ctx, email))
+  expect(await findEmailBlocks(ctx, [ada])).toEqual(new Map())
+})
+
+test('a bounce whose suppression is lost blocks no email after a return', async () => {
+  const { list, other, ada } = await createTestSubscriber(ctx)
+  await suppress(ctx, [{ email, reason: 'BOUNCED', source: 'MAIL_EVENT' }], { emitsEvents: true })
+  await database.db.delete(suppressions).where(eq(suppressions.workspaceId, ctx.workspaceId))
+  await subscribe(ctx, list.id, { email, firstName: '', lastName: '' })
+  expect(await findEmailBlocks(ctx, [ada])).toEqual(new Map([[ada.id, 'BOUNCED']]))
+  await confirmSubscription(ctx, await readMailedToken(ctx, email))
+  expect(await readStatusesOn(ctx, [list, other], ada)).toEqual(['CONFIRMED', 'BOUNCED'])
   expect(await findEmailBlocks(ctx, [ada])).toEqual(new Map())
 })

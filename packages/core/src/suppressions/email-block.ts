@@ -55,7 +55,10 @@ export async function findAddressBlock(ctx: Ctx, email: string): Promise<Blockin
 const findStrictest = (found: readonly { reason: string }[]) =>
   blockingReasons.find((blocking) => found.some(({ reason }) => reason === blocking))
 
-/** Also what a subscription still says whose suppression is lost: with the SECRET_KEY, or in a backup without its key. */
+/**
+ * Also what a subscription still says whose suppression is lost: with the SECRET_KEY, or in a backup without its key. Not
+ * a bounce after a return by a link: see `restoreLostRows`.
+ */
 const findBlocks = namedStatement('find what stops emails', {
   isPrepared: true,
   params: {
@@ -75,7 +78,10 @@ const findBlocks = namedStatement('find what stops emails', {
     union all
     select null, s.contact_id, s.status
     from ${givenIds(contactIds)} join subscriptions s on s.contact_id = given.id
-    where s.workspace_id = ${workspaceId} and s.status in ('BOUNCED', 'COMPLAINED')`,
+    where s.workspace_id = ${workspaceId} and s.status in ('BOUNCED', 'COMPLAINED')
+      and (s.status <> 'BOUNCED' or not exists (
+        select from subscriptions c
+        where c.workspace_id = s.workspace_id and c.contact_id = s.contact_id and c.status = 'CONFIRMED'))`,
 })
 
 export const describeBlock = (reason: BlockingReason) => `The address is suppressed (${reason})`
