@@ -24,16 +24,17 @@ async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): 
   const { from, matching, possible = sql`false` } = await narrowToSegment(ctx, { segmentId })
   const query = sql`
     with subscribers as (
-      select case when not (${isMailable('s')}) or (${matching}) then s.status when ${possible} then 'UNSEEN' else 'OUTSIDE' end as status
+      select case when not (${isMailable('s')}) then s.status when ${matching} then 'MAILABLE'
+        when ${possible} then 'UNSEEN' else 'OUTSIDE' end as status
       from ${from}
       where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = ${listId && uuidOf(listId)}::uuid
         and exists (select from lists l where l.workspace_id = s.workspace_id and l.id = s.list_id and l.deleted_at is null))
     select status, count(*)::int as count from subscribers group by status`
   const rows = await countByStatus(ctx.db, query)
   const counts = Object.fromEntries(rows.map((row) => [row.status, row.count]))
-  const { CONFIRMED = 0, OUTSIDE = 0, UNSEEN = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = counts
+  const { MAILABLE = 0, OUTSIDE = 0, UNSEEN = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = counts
   return {
-    willReceive: CONFIRMED,
+    willReceive: MAILABLE,
     excluded: {
       pending: PENDING,
       unsubscribed: UNSUBSCRIBED,
