@@ -49,7 +49,11 @@ export async function deriveStatuses(
 ): Promise<{ changes: Change[]; changedIds: Set<ContactId> }> {
   const seen = seeContacts(records)
   const dirty = await saveSuppressions(ctx, records)
-  await linkContacts(ctx, seen)
+  const saved = new Set(dirty.map(({ id }) => id))
+  await linkContacts(
+    ctx,
+    seen.filter(({ id }) => !saved.has(id)),
+  )
   const changes = listChanges(records, moved, widens)
   await saveSubscriptions(
     ctx,
@@ -174,7 +178,7 @@ function listWithdrawn({ rows, stored }: ConsentRecords): SuppressionRow[] {
   return [...stored.rows.values()].filter(({ id }) => !current.has(id))
 }
 
-/** A contact that is seen at the address is written by `linkContacts`. */
+/** A row that differs only by the contact seen at its address is left to `linkContacts`, under any lock. */
 function isSame(row: SuppressionRow, stored: SuppressionRow | undefined): boolean {
   if (!stored || (row.contactId === null && stored.contactId !== null)) return false
   return row === stored || isDeepStrictEqual({ ...row, contactId: null }, { ...stored, contactId: null })

@@ -8,9 +8,11 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { unsubscribeTokenOf } from '@rapport/testing/consent/test-subscriber.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
+import { readSuppressions } from '../../consent/consent-records.ts'
 import { type ListId, uuidOf } from '../../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../../lists/delete-list.ts'
 import { addSubscriber, readSubscriber } from '../../lists/subscribers.ts'
@@ -66,4 +68,14 @@ test('an address that is suppressed after `send` is skipped', async () => {
   )
   expect(emails).not.toContain(email)
   expect(stats).toMatchObject({ queued: 2, sent: 1, skipped: 1, pending: 0 })
+})
+
+test('what an unsubscribe says is written once, with the contact that it was seen at', async () => {
+  const list = await createTestList(ctx)
+  const { id } = await createTestContact(ctx, { email })
+  await addSubscriber(ctx, list.id, { contactId: id, status: 'CONFIRMED' })
+  const token = unsubscribeTokenOf(ctx, list, { id, email })
+  const statements = await recordStatements(database, ctx, (ctx) => unsubscribe(ctx, token))
+  expect(statements.filter(({ text }) => /(?:insert into|update) suppressions/.test(text))).toHaveLength(1)
+  expect(await readSuppressions(ctx, { email, listId: list.id })).toMatchObject([{ contactId: id }])
 })
