@@ -6,12 +6,16 @@ import { expect, test } from 'vitest'
 import { readSuppressions } from '../consent/consent-records.ts'
 import { findContactByEmail } from '../contacts/find-contact.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
+import { addSubscriber, removeSubscriber } from '../lists/subscribers.ts'
+import { liftSuppression } from '../suppressions/lift-suppression.ts'
+import { createSuppression } from '../suppressions/suppressions.ts'
 import { readImport } from './imports.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
 const statusOf = async (name: string) => (await findContactByEmail(ctx, `${name}@example.com`))?.emailSubscribedStatus
+const exportOfA = 'email,emailSubscribedStatus\na@example.com,UNSUBSCRIBED\n'
 const saidOf = (name: string) => readSuppressions(ctx, { email: `${name}@example.com`, listId: 'any' })
 
 test.each([
@@ -87,6 +91,24 @@ test('an export that comes back to its workspace says nothing new', async () => 
   })
   const said = await readSuppressions(ctx, { email: 'left-1@example.com', listId: 'any' })
   expect(said.filter(({ source }) => source === 'IMPORT')).toEqual([])
+})
+
+test('an export that comes back opts no one out whom the operator removed', async () => {
+  const list = await createTestList(ctx)
+  const { subscription } = await addSubscriber(ctx, list.id, { email: 'a@example.com', status: 'CONFIRMED' })
+  await removeSubscriber(ctx, list.id, subscription.contactId)
+  expect(await runTestImport(ctx, exportOfA, { listId: list.id })).toMatchObject({ optedOut: 0, suppressed: 0 })
+  expect(await saidOf('a')).toEqual([])
+})
+
+test('an opt-out that an export sums up is new of a contact that is only blocked', async () => {
+  const list = await createTestList(ctx)
+  await addSubscriber(ctx, list.id, { email: 'a@example.com', status: 'CONFIRMED' })
+  const { suppression } = await createSuppression(ctx, { email: 'a@example.com', reason: 'MANUAL' })
+  expect(await runTestImport(ctx, exportOfA, { listId: list.id })).toMatchObject({ optedOut: 1 })
+  expect(await runTestImport(ctx, exportOfA, { listId: list.id })).toMatchObject({ optedOut: 0 })
+  await liftSuppression(ctx, suppression.id, { note: 'lifted' })
+  expect(await statusOf('a')).toBe('UNSUBSCRIBED')
 })
 
 test.each([

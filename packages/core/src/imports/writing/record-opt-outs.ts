@@ -3,7 +3,14 @@ import type { ContactRow } from '../../contacts/contact-record.ts'
 import { createContactIndex } from '../../contacts/identity/contact-index.ts'
 import { externalIdsOf } from '../../contacts/identity/contact-keys.ts'
 import { findExternalIdAliases } from '../../contacts/identity/external-id-aliases.ts'
-import { addSuppression, type ConsentRecords, ensureSubscription } from '../../consent/consent-records.ts'
+import {
+  addSuppression,
+  type ConsentRecords,
+  ensureSubscription,
+  listRows,
+  listSubscriptions,
+} from '../../consent/consent-records.ts'
+import { hasLeft } from '../../consent/derive-status.ts'
 import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
@@ -72,10 +79,12 @@ function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): P
     })
     const { match } = createContactIndex({ contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(rows)) })
     restoreLostRows(ctx, records)
-    const find = ({ email, externalId }: OptOutRow) =>
-      (email === undefined ? undefined : match({ email }).record) ?? match({ externalId }).record
+    const findLeft = ({ email, externalId }: OptOutRow) => {
+      const contact = (email === undefined ? undefined : match({ email }).record) ?? match({ externalId }).record
+      return contact && isOnlyBlocked(records, contact) ? undefined : contact
+    }
     const said = rows
-      .map((row) => (row.exported ? { ...row, statuses: withoutExported(row, find(row)) } : row))
+      .map((row) => (row.exported ? { ...row, statuses: withoutExported(row, findLeft(row)) } : row))
       .filter(({ statuses }) => statuses.length > 0)
     for (const row of said) {
       const known = match({ externalId: row.externalId }).record?.email
@@ -93,6 +102,16 @@ function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): P
     await deriveStatuses(ctx, records, { emitsEvents: options.eachEvent })
     return said
   })
+}
+
+/** Whether a contact shows UNSUBSCRIBED because its address is blocked, and would open again by a lift. */
+function isOnlyBlocked(records: ConsentRecords, { id, email, emailSubscribedStatus }: ContactRow): boolean {
+  if (emailSubscribedStatus !== 'UNSUBSCRIBED') return false
+  const states = listSubscriptions(records, id)
+  if (states.length === 0) return !hasLeft(undefined, listRows(records, email))
+  return states.some(
+    (state) => state.ownStatus !== 'REMOVED' && !hasLeft(state, listRows(records, email, state.listId)),
+  )
 }
 
 /** The statuses of a row that its contact here does not show already. */
