@@ -16,7 +16,9 @@
  * | a bounce, a block           | as it is                         | for all                                   | nothing                  |
  * | its lift                    | as it is                         | all of this reason go                     | what it had ended        |
  * | a change of address, merge  | REMOVED of two; or asked again   | copied to both addresses, but no bounce   | what bounced at the old  |
- * | a file                      | CONFIRMED; only none: PENDING    | in bulk, with its date; no mail           | one that was REMOVED     |
+ * | a file says CONFIRMED       | CONFIRMED                        | none; left out while one exists           | one that was REMOVED     |
+ * | a file says PENDING         | none: PENDING, without a mail    | none; left out while one exists           | nothing                  |
+ * | a file's opt-outs           | not on the list: REMOVED         | in bulk, with their dates                 | nothing                  |
  * | a deletion                  | gone                             | stay, without notes                       | nothing                  |
  */
 import { and, eq } from 'drizzle-orm'

@@ -1,12 +1,16 @@
 /**
  * The one writer of subscriptions and suppressions, last in a transaction: it writes what a verb has changed, derives
- * `status`, and emits the events. They follow from the stored and the new records, and from nothing else:
+ * `status`, and emits the events, unless the verb says that it emits none. They follow from the stored and the new
+ * records, and from nothing else:
  *
  * | event                     | when                                                                                       |
  * | ------------------------- | ------------------------------------------------------------------------------------------ |
  * | subscription.unsubscribed | the status becomes UNSUBSCRIBED, BOUNCED or COMPLAINED and was neither the same nor COMPLAINED |
  * | subscription.created      | the own status was none or REMOVED and is PENDING or CONFIRMED, or the status becomes PENDING |
  * | subscription.confirmed    | the status becomes CONFIRMED                                                               |
+ *
+ * A new sign-up that an opt-out ends from its start is only created. One that a merge moves only ends, unless its own
+ * status changes.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
