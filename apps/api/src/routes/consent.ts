@@ -19,8 +19,8 @@ const optOutDescription =
   'Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert ' +
   'it. With `listId` they leave this list, otherwise every list, also those to come. Emits ' +
   '`subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key ' +
-  'and the note, and the audit log records it. Once more is no error: the proof and the audit log have it each ' +
-  'time. An admin can undo a mistake for ten minutes.'
+  'and the note, and the audit log records it. Once more is no error: the audit log has it each time, the proof ' +
+  'once. An admin can undo a mistake for ten minutes.'
 
 const undoOptOutDescription =
   'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions that it ended open ' +

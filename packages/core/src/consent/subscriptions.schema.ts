@@ -17,7 +17,7 @@ export const Subscription = z
       .describe('Where the subscription comes from, such as `api` or `public`. `null` if unknown.'),
     confirmedAt: Timestamp.nullable().describe('When the contact confirmed. `null` before.'),
     unsubscribedAt: Timestamp.nullable().describe(
-      'When the subscription became `UNSUBSCRIBED`: by the contact, by a removal from the list, or by a suppression. `null` before.',
+      'When the subscription ended: the moment of the opt-out, the complaint, the removal from the list or the block. A file can give an earlier one, and a repetition does not move it. `null` while the status is `PENDING`, `CONFIRMED` or `BOUNCED`.',
     ),
     createdAt: CreatedAt,
   })

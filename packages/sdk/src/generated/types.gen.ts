@@ -4991,7 +4991,7 @@ export type Subscription = {
      */
     confirmedAt: string | null;
     /**
-     * When the subscription became `UNSUBSCRIBED`: by the contact, by a removal from the list, or by a suppression. `null` before.
+     * When the subscription ended: the moment of the opt-out, the complaint, the removal from the list or the block. A file can give an earlier one, and a repetition does not move it. `null` while the status is `PENDING`, `CONFIRMED` or `BOUNCED`.
      */
     unsubscribedAt: string | null;
     /**
@@ -5039,7 +5039,7 @@ export type SubscriptionWithConsents = {
      */
     confirmedAt: string | null;
     /**
-     * When the subscription became `UNSUBSCRIBED`: by the contact, by a removal from the list, or by a suppression. `null` before.
+     * When the subscription ended: the moment of the opt-out, the complaint, the removal from the list or the block. A file can give an earlier one, and a repetition does not move it. `null` while the status is `PENDING`, `CONFIRMED` or `BOUNCED`.
      */
     unsubscribedAt: string | null;
     /**
