@@ -33,6 +33,7 @@ beforeEach(async () => {
 })
 
 const optedOut = { code: 'opted_out', message: 'Contact has opted out of this list; only the contact can opt in again' }
+const bounced = { ...optedOut, message: 'The address is suppressed (BOUNCED): an admin can lift the suppression' }
 const mailsOf = () => ctx.db.$count(mails, sql`workspace_id = ${uuidOf(ctx.workspaceId)}`)
 const set = (status: Subscription['status']) =>
   ctx.db.insert(subscriptions).values(subscriptionRow(ctx, { listId: list.id, contactId: ada.id }, status))
@@ -92,14 +93,20 @@ describe('adding a subscriber', () => {
     if (status === 'BOUNCED')
       await suppress(ctx, [{ email: ada.email, reason: status, source: 'MAIL_EVENT' }], { emitsEvents: false })
     const before = await readSubscriber(ctx, list.id, ada.id)
-    const message = 'The address is suppressed (BOUNCED): an admin can lift the suppression'
-    const expected = status === 'BOUNCED' ? { ...optedOut, message } : optedOut
+    const expected = status === 'BOUNCED' ? bounced : optedOut
     for (const requested of ['PENDING', 'CONFIRMED'] as const) {
       await expect(add(requested)).rejects.toMatchObject(expected)
       await expect(add(requested, { email: ada.email })).rejects.toMatchObject(expected)
     }
     expect(await readSubscriber(ctx, list.id, ada.id)).toEqual(before)
     expect(await mailsOf()).toBe(0)
+  })
+
+  test('tells a bounce by its reason also if its suppression is lost, for every list', async () => {
+    await set('BOUNCED')
+    const other = await createTestList(ctx, { name: 'Other' })
+    for (const { id } of [list, other])
+      await expect(addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })).rejects.toMatchObject(bounced)
   })
 
   test('rejects the email of a deleted opt-out without creating a contact', async () => {

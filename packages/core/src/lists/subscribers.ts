@@ -86,9 +86,8 @@ export function addSubscriber(
     const key = { listId, contactId: contact.id }
     const records = await lockConsent(ctx, { contacts: [contact], mode: 'shared' })
     const current = records.subscriptions.get(toKey(key))
-    const rows = listRows(records, contact.email, listId)
+    const rows = listRows(withLostRows(ctx, records), contact.email, listId)
     requireAllowed(rows, current)
-    if (listRows(withLostRows(ctx, records), contact.email, listId).length > 0) throw hasOptedOutOfList()
     const isNew = !current || current.ownStatus === 'REMOVED'
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
     // A CONFIRMED subscription needs no link, so none can be too old.

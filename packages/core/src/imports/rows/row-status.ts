@@ -43,13 +43,13 @@ function toText(value: unknown): string | undefined {
   return typeof text !== 'string' || isMissing(text) || isZeroDate(text) ? undefined : text
 }
 
-/** When a person left or an address bounced. `hasLeft` is true for every value but one that says no: see `warning`. */
-function readLeaving(value: unknown): { hasLeft: boolean; at?: Timestamp; warning?: string } {
+/** When a person left or an address bounced. `isYes` is true for every value but one that says no: see `warning`. */
+function readLeaving(value: unknown): { isYes: boolean; at?: Timestamp; warning?: string } {
   const text = toText(value)
-  if (text === undefined || readYesNo(text) === false) return { hasLeft: false }
-  if (readYesNo(text)) return { hasLeft: true }
+  if (text === undefined || readYesNo(text) === false) return { isYes: false }
+  if (readYesNo(text)) return { isYes: true }
   const read = readMoment(text)
-  return { hasLeft: true, ...('at' in read ? read : { warning: `${read.message}; recorded as now` }) }
+  return { isYes: true, ...('at' in read ? read : { warning: `${read.message}; recorded as now` }) }
 }
 
 const statusProperties: readonly string[] = [...statusColumns, 'confirmedAt', 'unsubscribedAt', 'optInAddress']
@@ -81,13 +81,13 @@ export function parseStatus(given: Values, ofEveryRow: readonly FileStatus[]): R
   const stated = [...ofEveryRow, ...readStatuses(others, issues)]
   const summary = readStatuses({ emailSubscribedStatus }, issues)
   const statuses = [...stated, ...summary]
-  if (leaving.hasLeft && !statuses.some(isOptOut)) statuses.push('UNSUBSCRIBED')
+  if (leaving.isYes && !statuses.some(isOptOut)) statuses.push('UNSUBSCRIBED')
   const status = {
     statuses,
     confirmedAt: proof && 'at' in proof ? proof.at : undefined,
     optInAddress: address.data || undefined,
     unsubscribedAt: leaving.at,
-    exported: leaving.hasLeft ? undefined : summary.find((one) => isOptOut(one) && !stated.includes(one)),
+    exported: leaving.isYes ? undefined : summary.find((one) => isOptOut(one) && !stated.includes(one)),
   }
   const hasSaid = ofEveryRow.length > 0 || statusProperties.some((name) => given[name] !== undefined)
   return {

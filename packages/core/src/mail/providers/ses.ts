@@ -109,7 +109,7 @@ function readReports({
     })
   }
   const email = readAddress(destination)
-  if (kind === 'Subscription' && subscription && hasLeft(subscription)) {
+  if (kind === 'Subscription' && subscription && hasOptedOut(subscription)) {
     return [{ email, ...about, ...describeOptOut(subscription.timestamp) }]
   }
   if (kind !== 'Complaint' || !complaint || !isComplaint(complaint.complaintFeedbackType)) return []
@@ -129,7 +129,7 @@ function readReports({
  * The person left everything, or a topic that it was on before. If the message does not say what was before, a topic that is
  * out counts only if none is in, or if the header of an email was used: else the person may have joined another one.
  */
-function hasLeft(subscription: z.output<typeof Subscription>): boolean {
+function hasOptedOut(subscription: z.output<typeof Subscription>): boolean {
   const { newTopicPreferences: now, oldTopicPreferences: before, source } = subscription
   const topics = (preferences: typeof now, status: string) =>
     (preferences?.topicSubscriptionStatus ?? [])
