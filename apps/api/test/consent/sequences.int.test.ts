@@ -12,9 +12,11 @@ const workspace = useForFile(() => api.signUp())
 const noes = [
   'stop all',
   'leave A',
+  'one-click A',
   'operator opts out A',
   'operator opts out all',
   'complain',
+  'provider opts out',
   'file UNSUBSCRIBED A',
   'file UNSUBSCRIBED all',
   'suppress as OPTED_OUT',
@@ -50,7 +52,7 @@ const sequences = [
   'gets a mail of A · delete list A · old link · B is UNSUBSCRIBED · confirm C: 409',
   ...noes.map((no) => `${no} · ask A · link A · A is CONFIRMED`),
   ...pairs.map(({ first, second }) => `${first} · ask A · ${second} · link A: 400`),
-  ...['one-click A', ...noes, ...others].map((no) => `one-click A · ${no} · undo: 400`),
+  ...[...noes, ...others].map((no) => `one-click A · ${no} · undo: 400`),
 ]
 
 test.each(sequences)('%s', async (sequence) => {

@@ -1,14 +1,17 @@
 /** The state of a story of consent, and what a person and a caller do over HTTP. See `tell-story.ts`. */
+import { randomUUID } from 'node:crypto'
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { type ContactId, type ListId, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
+import type { MailHook } from '@rapport/core/mail-hooks/mail-hooks.schema.ts'
 import type { Suppression } from '@rapport/core/suppressions/suppressions.schema.ts'
 import { countLostRows } from '@rapport/core/consent/lost-rows.ts'
 import { backdateMails } from '@rapport/testing/fixtures/factories.ts'
 import { runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
+import { providerSecrets, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { onTestFinished } from 'vitest'
 import { type ApiResponse, type Call, startTestApi, type TestApi } from '../testing.ts'
 
@@ -98,6 +101,17 @@ export async function ask(story: Story, list: string) {
 
 export const report = (story: Story, body: object) =>
   call(story, 'POST /mail-events', { body: { email: emailOf(story), ...body } })
+
+/** A mail provider reports that the person unsubscribed there. */
+export async function optOutAtProvider(story: Story): Promise<Response> {
+  const given = { provider: 'mailgun', secret: providerSecrets.mailgun }
+  const { id, url } = await story.api.create<MailHook>('/mail-hooks', story.workspace.key, given)
+  const event = { event: 'unsubscribed', recipient: emailOf(story), id: randomUUID() }
+  const { headers, body } = signMessage.mailgun(event)
+  const response = await story.api.call('POST', new URL(url).pathname, { raw: body, headers })
+  await call(story, `DELETE /mail-hooks/${id}`)
+  return response
+}
 
 export async function lift(story: Story, name = story.at): Promise<Response> {
   const { body } = await call(story, `GET /suppressions?email=${emailOf(story, name)}`)

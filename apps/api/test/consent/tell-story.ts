@@ -25,6 +25,7 @@ import {
   lift,
   linkOf,
   listOf,
+  optOutAtProvider,
   optOutPath,
   readEvents,
   readLostRows,
@@ -53,6 +54,7 @@ const steps: Record<string, Step> = {
   'leave _': (story, [list = '']) => choose(story, `leave=${listOf(story, list)}`),
   'stop all': (story) => choose(story, 'stop=all'),
   complain: (story) => report(story, { type: 'COMPLAINT' }),
+  'provider opts out': (story) => optOutAtProvider(story),
   bounce: (story) => report(story, { type: 'BOUNCE', permanent: true }),
   // Callers with a credential.
   async 'gets a mail of _'(story, [list = '']) {
