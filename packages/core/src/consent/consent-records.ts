@@ -222,7 +222,7 @@ export function setSubscription(records: ConsentRecords, state: SubscriptionStat
 export const listSubscriptions = (records: ConsentRecords, contactId: ContactId): SubscriptionState[] =>
   [...records.subscriptions.values()].filter((state) => state.contactId === contactId)
 
-/** A subscription to insert. Its status is derived. */
+/** A subscription to insert, with the status that it has if nothing is said against it: `deriveStatuses` decides. */
 export function newSubscription(
   ctx: Ctx,
   key: SubscriptionKey,

@@ -53,7 +53,7 @@ function findCause(subscription: SubscriptionState, rows: readonly SuppressionRo
 
 const earliest = (moments: readonly Timestamp[]) => moments.toSorted()[0] ?? null
 
-interface Change {
+interface Basis {
   rows: readonly SuppressionRow[]
   /** Those that the transaction takes back. */
   withdrawn: readonly SuppressionRow[]
@@ -61,7 +61,7 @@ interface Change {
   former: readonly SuppressionRow[]
   /** Whether a removal is taken back, which may have dated the ending. */
   wasRemoved: boolean
-  /** Whether the verb names the subscription as one that may open, or be suspended only. */
+  /** Whether it is new, or the verb names it as one that may open, or be suspended only. */
   isNamed: boolean
 }
 
@@ -71,7 +71,7 @@ interface Change {
  */
 export function deriveStatus(
   current: SubscriptionState,
-  { rows, withdrawn, former, wasRemoved, isNamed }: Change,
+  { rows, withdrawn, former, wasRemoved, isNamed }: Basis,
 ): Derived {
   const cause = findCause(current, rows)
   const { status, unsubscribedAt } = current

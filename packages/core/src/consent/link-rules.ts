@@ -17,8 +17,8 @@ export function isRefused(state: LinkedState, rows: readonly SuppressionRow[], i
   const isRemoved = ownStatus === 'REMOVED' && ownStatusAt >= issuedAt
   // The operator removed the contact in between, and a visitor has asked again.
   const isOfEarlierRequest = ownStatus === 'PENDING' && ownStatusAt > issuedAt
-  const hasEnded = unsubscribedAt !== null && unsubscribedAt >= issuedAt && rows.length === 0
-  return isOutdated || isRemoved || isOfEarlierRequest || hasEnded || !canConfirm(rows)
+  const isEndedSince = unsubscribedAt !== null && unsubscribedAt >= issuedAt && rows.length === 0
+  return isOutdated || isRemoved || isOfEarlierRequest || isEndedSince || !canConfirm(rows)
 }
 
 /** What the person said for all lists remains said for every other list of the workspace, but not for those to come. */
