@@ -58,7 +58,7 @@ const options = z.strictObject({
   'each-event': z
     .boolean()
     .default(false)
-    .meta(flag('Also emits an event for each new or updated contact and each subscription')),
+    .meta(flag('Also emits an event for each new or updated contact or company and each subscription')),
   'dry-run': z.boolean().default(false).meta(flag('Validates and counts the rows without writing anything')),
   follow: IdOption('imp')
     .optional()

@@ -124,12 +124,22 @@ test('a dry run counts the same, and creates no company', async () => {
   expect(await readCompanies()).toEqual([])
 })
 
-test('with events=each, a company that a row creates has an event', async () => {
-  const lines = [{ email: 'a@example.com', companyDomain: 'acme.example', companyName: 'Acme', company: null }]
+test('with events=each, a company that a row creates or gives a key has an event', async () => {
+  await createTestCompany(ctx, { name: 'One', domain: 'one.example' })
+  const lines = [
+    { email: 'a@example.com', companyDomain: 'acme.example', companyName: 'Acme', company: null },
+    { email: 'b@example.com', companyDomain: 'one.example', companyExternalId: 'org_1' },
+  ]
   const content = lines.map((line) => JSON.stringify(line)).join('\n')
   await runTestImport(ctx, content, { format: 'ndjson', createCompanies: 'true', events: 'each' })
-  expect(await listEventTypes(ctx)).toEqual(['company.created', 'contact.created', 'import.completed'])
-  expect(await readPeople()).toMatchObject([{ company: 'Acme' }])
+  expect((await listEventTypes(ctx)).slice(1)).toEqual([
+    'company.created',
+    'company.updated',
+    'contact.created',
+    'contact.created',
+    'import.completed',
+  ])
+  expect(await readPeople()).toMatchObject([{ company: 'Acme' }, { company: 'One' }])
 })
 
 test('createCompanies needs a column with a key, as a name identifies no company', async () => {

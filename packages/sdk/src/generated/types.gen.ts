@@ -13268,7 +13268,7 @@ export type ImportsCreateData = {
          */
         encoding?: 'utf-8' | 'windows-1252';
         /**
-         * An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`, and `subscription.unsubscribed` for subscriptions that end.
+         * An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, with `createCompanies` `company.created` and `company.updated` for every company that a row creates or gives a key, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`, and `subscription.unsubscribed` for subscriptions that end.
          */
         events?: 'each';
     };
