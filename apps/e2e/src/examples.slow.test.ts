@@ -175,6 +175,14 @@ test('the webhook receiver creates no webhook if its port is in use', async () =
 })
 
 test('the sync creates the contacts and the deal once', async () => {
+  // An earlier subscription of an organization, whose person was erased.
+  const { data: pipelines } = await get<{ data: { id: string }[] }>('/pipelines')
+  const company = await post('/companies', { externalId: 'org_1', name: 'Kay 1' })
+  const person = await post('/contacts', { email: 'earlier@example.com' })
+  const related = { contactId: person.id, companyId: company.id }
+  const earlier = await post('/deals', { pipelineId: pipelines[0]?.id, ...related })
+  await stack.api.call('DELETE', `/contacts/${person.id}`, { key: settings.key })
+
   const printed = await runExample('saas-sync', settings)
   expect(printed).toContain('2000 customers: 1998 created, 0 existing, 2 failed')
   expect(printed).toContain('40 subscriptions: 40 deals created, 20 won, 10 lost')
@@ -190,7 +198,8 @@ test('the sync creates the contacts and the deal once', async () => {
     '/deals?limit=100',
   )
   const count = (status: string) => deals.data.filter((deal) => deal.status === status).length
-  expect([deals.data.length, count('WON'), count('OPEN'), count('LOST')]).toEqual([40, 20, 10, 10])
+  expect([deals.data.length, count('WON'), count('OPEN'), count('LOST')]).toEqual([41, 20, 11, 10])
+  expect(await get(`/deals/${earlier.id}`)).toMatchObject({ status: 'OPEN', companyId: company.id })
   expect(new Set(deals.data.map(({ companyId }) => companyId)).size).toBe(40)
   expect(await readNewest()).toMatchObject(newest)
 

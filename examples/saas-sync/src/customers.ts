@@ -16,7 +16,7 @@ export interface Customer {
 
 /** What an organization pays for, or tries. */
 export interface Subscription {
-  id: string
+  number: number
   organizationId: string
   /** Who asked for it. */
   customerId: string
@@ -52,5 +52,5 @@ export const subscriptions: Subscription[] = organizations.map(({ id: organizati
   const customerId = customers.find((customer) => customer.organizationId === organizationId)?.id ?? ''
   const state = pick(['ACTIVE', 'TRIAL', 'ACTIVE', 'CANCELED'] as const, number)
   const [plan, yearlyCents] = pick([['Team', 24_000] as const, ['Business', 48_000] as const], number)
-  return { id: `sub_${number}`, organizationId, customerId, plan, state, yearlyCents }
+  return { number, organizationId, customerId, plan, state, yearlyCents }
 })

@@ -1,15 +1,15 @@
 /** Syncs the organizations, customers and subscriptions of a product to companies, contacts and deals. Run it as often as you like. */
 import { Rapport } from '@rapport/sdk'
 import { customers, organizations, subscriptions } from './customers.ts'
-import { createCustomField, syncCustomers } from './sync-customers.ts'
+import { createCustomField, planField, syncCustomers } from './sync-customers.ts'
 import { syncOrganizations } from './sync-organizations.ts'
-import { syncSubscriptions } from './sync-subscriptions.ts'
+import { numberField, syncSubscriptions } from './sync-subscriptions.ts'
 
 const { RAPPORT_API_URL: baseUrl = 'http://localhost:3000', RAPPORT_API_KEY: apiKey } = process.env
 if (!apiKey) throw new Error('RAPPORT_API_KEY: is required. "npx --yes pnpm start" writes it to .rapport/local.env.')
 
 const rapport = new Rapport({ baseUrl, apiKey })
-await createCustomField(rapport)
+for (const field of [planField, numberField]) await createCustomField(rapport, field)
 
 const companyIds = await syncOrganizations(rapport, organizations)
 console.log(`${organizations.length} organizations: ${companyIds.size} companies`)

@@ -3,6 +3,7 @@ import {
   type ContactBatchFailure,
   type ContactBatchSuccess,
   type ContactUpsert,
+  type CustomFieldCreate,
   type Rapport,
 } from '@rapport/sdk'
 import type { Customer } from './customers.ts'
@@ -41,11 +42,17 @@ function toContact(
   return { externalId: id, email, firstName, lastName, companyId, customFieldValues: { plan } }
 }
 
-/** Creates the custom field of `toContact` unless it exists. */
-export async function createCustomField(rapport: Rapport): Promise<void> {
-  const plans = ['Free', 'Team', 'Business']
+export const planField: CustomFieldCreate = {
+  key: 'plan',
+  label: 'Plan',
+  type: 'SELECT',
+  options: ['Free', 'Team', 'Business'],
+}
+
+/** Creates a custom field unless it exists. */
+export async function createCustomField(rapport: Rapport, field: CustomFieldCreate): Promise<void> {
   try {
-    await rapport.customFields.create({ key: 'plan', label: 'Plan', type: 'SELECT', options: plans })
+    await rapport.customFields.create(field)
   } catch (error) {
     if (!(error instanceof ConflictError && error.code === 'already_exists')) throw error
   }

@@ -1,5 +1,13 @@
-import { type Deal, NotFoundError, type Rapport } from '@rapport/sdk'
+import { type CustomFieldCreate, type Deal, NotFoundError, type Rapport } from '@rapport/sdk'
 import type { Subscription } from './customers.ts'
+
+/** Which subscription a deal is of. The erasure of the person empties the name and all texts, and leaves numbers. */
+export const numberField = {
+  object: 'DEAL',
+  key: 'subscription',
+  label: 'Subscription',
+  type: 'NUMBER',
+} satisfies CustomFieldCreate
 
 interface Known {
   /** Contact ids by customer id. */
@@ -28,10 +36,9 @@ export async function syncSubscriptions(
   const pipelineId = data[0]?.id
   if (!pipelineId) throw new Error('The workspace has no pipeline')
   const total: SyncedDeals = { created: 0, won: 0, lost: 0 }
-  const existing = await findDeals(rapport, pipelineId)
+  const existing = await findDeals(rapport)
   for (const subscription of subscriptions) {
-    const { id, organizationId } = subscription
-    let deal = existing.get(id) ?? existing.get(known.companyIds.get(organizationId) ?? '')
+    let deal = existing.get(subscription.number)
     if (!deal) {
       const contactId = known.contactIds.get(subscription.customerId)
       // The customer failed before, and is reported there.
@@ -54,19 +61,13 @@ export async function syncSubscriptions(
   return total
 }
 
-const nameOf = ({ id, plan }: Subscription) => `${id}: ${plan}`
-
 /**
- * By subscription, or by company if the person was erased, which empties the name of the deal. In all pipelines, as a person
- * may have moved a deal; a deal without a name only in that of subscriptions, as others have such deals too. An idempotency key is kept for 24 hours. This finds the deals also later.
+ * By the number of the subscription. In all pipelines, as a person may have moved a deal. An idempotency key is kept for 24
+ * hours. This finds the deals also later.
  */
-async function findDeals(rapport: Rapport, pipelineId: string): Promise<Map<string, Deal>> {
-  const deals = new Map<string, Deal>()
-  for await (const deal of rapport.deals.list()) {
-    const companyId = deal.pipelineId === pipelineId ? deal.companyId : null
-    const key = deal.contactErasedAt === null ? deal.name.split(':')[0] : companyId
-    if (key) deals.set(key, deal)
-  }
+async function findDeals(rapport: Rapport): Promise<Map<unknown, Deal>> {
+  const deals = new Map<unknown, Deal>()
+  for await (const deal of rapport.deals.list()) deals.set(deal.customFieldValues[numberField.key], deal)
   return deals
 }
 
@@ -75,11 +76,18 @@ function createDeal(
   subscription: Subscription,
   { contactId, companyIds, pipelineId }: Pick<Known, 'companyIds'> & { contactId: string; pipelineId: string },
 ): Promise<Deal> {
-  const { id, organizationId, yearlyCents } = subscription
+  const { number, organizationId, plan, yearlyCents } = subscription
   const companyId = companyIds.get(organizationId) ?? null
   return rapport.deals.create(
-    { pipelineId, contactId, companyId, name: nameOf(subscription), valueCents: yearlyCents },
+    {
+      pipelineId,
+      contactId,
+      companyId,
+      name: `Subscription ${number}: ${plan}`,
+      valueCents: yearlyCents,
+      customFieldValues: { [numberField.key]: number },
+    },
     // The key belongs to the subscription, so two processes that run at the same time create one deal.
-    { idempotencyKey: `deal-${id}` },
+    { idempotencyKey: `deal-${number}` },
   )
 }
