@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { connect } from 'node:net'
 import { transaction } from '@rapport/core/db/transaction.ts'
+import { limitInTurns } from '@rapport/core/kernel/concurrency/limit-in-turns.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { takeOutsideWaits } from '@rapport/testing/network/outside-waits-patch.ts'
 import Fastify from 'fastify'
@@ -11,6 +12,7 @@ const database = useTestDatabase()
 const resolver = new Resolver({ timeout: 1, tries: 1 })
 resolver.setServers(['127.0.0.1:1'])
 
+const inTurn = limitInTurns(1, { maxWaitMs: 1_000, message: 'busy' })
 const outside = {
   DNS: () => resolver.resolveTxt('example.com'),
   HTTP: () => request('http://127.0.0.1:1'),
@@ -36,15 +38,18 @@ test.each(Object.entries(outside))('%s may be awaited before, between and after 
   expect(takeOutsideWaits()).toEqual([])
 })
 
-test('names the route', async () => {
+test.each<[string, () => Promise<unknown>]>([
+  ['DNS', outside.DNS],
+  ['its turn', () => inTurn('a', () => Promise.resolve())],
+])('names the route that awaits %s', async (what, wait) => {
   const app = Fastify()
   app.post('/domains/:id/verify', () =>
     transaction(database.db, async () => {
-      await resolver.resolveTxt('example.com').catch(() => {})
+      await wait().catch(() => {})
       return {}
     }),
   )
   await app.inject({ method: 'POST', url: '/domains/1/verify' })
-  expect(takeOutsideWaits()).toEqual(['POST /domains/:id/verify awaits DNS within a transaction'])
+  expect(takeOutsideWaits()).toEqual([`POST /domains/:id/verify awaits ${what} within a transaction`])
   await app.close()
 })

@@ -1,7 +1,7 @@
 /**
  * Vitest setup of every test file: kills processes that the file left running, and fails if it left handles open or if
  * the application sent a statement that crosses workspaces or returned other columns than it declares, awaited another
- * server within a transaction, or wrote a subscription without the lock of its contact.
+ * server within a transaction, or in a request its turn, or wrote a subscription without the lock of its contact.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'

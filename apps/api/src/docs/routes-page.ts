@@ -28,7 +28,7 @@ What a route says about its handler:
 
 | Around the handler | Effect |
 |---|---|
-| *idempotent* | [\`idempotent(…)\`](../apps/api/src/http/handlers/idempotency.ts): with \`Idempotency-Key\`, the handler runs in the transaction that stores its response, and \`request.ctx.db\` is this transaction. A repetition gets the stored response. With \`idempotentAfter(…)\`, the handler first waits for DNS or the rendering thread, and only \`commitOnce\` runs in the transaction. |
+| *idempotent* | [\`idempotent(…)\`](../apps/api/src/http/handlers/idempotency.ts): with \`Idempotency-Key\`, the handler runs in the transaction that stores its response, and \`request.ctx.db\` is this transaction. A repetition gets the stored response. With \`idempotentAfter(…)\`, the handler first waits for DNS or for its turn, and only \`commitOnce\` runs in the transaction. |
 | *ifMatch* | [\`ifMatch(…)\`](../apps/api/src/http/conditional-requests/if-match.ts): with \`If-Match\`, the handler runs in a transaction that has locked the record and compared its \`ETag\`, and \`request.ctx.db\` is this transaction. With \`ifMatchAfter(…)\`, the \`ETag\` is also compared before, without a lock; then the handler waits for the rendering thread, and only \`commitIfMatch\` runs in the transaction. |
 | *ETag* | The response has an \`ETag\`, and \`If-None-Match\` returns 304. Other responses with the same schema have the \`ETag\` too. |
 | *recognizes repetitions* | The handler itself uses \`Idempotency-Key\` to find an earlier submission. |

@@ -670,7 +670,7 @@ export class Contacts extends Resource {
   /**
    * Create the receipt of an erasure.
    *
-   * Searches all records of the workspace for a contact that was deleted: for its id, its UUID, and the addresses in the body, as text, in URLs, HTML, quoted-printable and base64. Returns each place in which something is left, with the reason. Returns 409 until the erasure is done, usually within a minute, and 503 if reading a table takes longer than ten seconds: `rapport erasure verify` has no such limit, and searches the installation too. Changes nothing.
+   * Searches all records of the workspace for a contact that was deleted: for its id, its UUID, and the addresses in the body, as text, in URLs, HTML, quoted-printable and base64. Returns each place in which something is left, with the reason. Returns 409 until the erasure is done, usually within a minute, and 503 if the search takes longer than ten seconds: `rapport erasure verify` has no such limit, and searches the installation too. Changes nothing.
    *
    * Requires the role ADMIN.
    */

@@ -131,6 +131,22 @@ export const availabilityGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'availability',
+    name: 'receipts of erasures take longer than others wait for them',
+    file: `${core}/operations/contacts/erasure-receipt.ts`,
+    search: 'maxWaitMs: deadlineMs + 2_000,',
+    replacement: 'maxWaitMs: deadlineMs / 2,',
+    tests: [`${core}/operations/contacts/erasure-receipt.int.test.ts`],
+  },
+  {
+    promise: 'availability',
+    name: 'each table of a receipt has the time of the whole search',
+    file: `${core}/operations/contacts/find-traces.ts`,
+    search: 'startedAt + deadlineMs - performance.now()',
+    replacement: 'deadlineMs',
+    tests: [`${core}/operations/contacts/erasure-receipt.int.test.ts`],
+  },
+  {
+    promise: 'availability',
     name: 'a client takes an export page by page for hours',
     file: `${core}/kernel/stream-pages.ts`,
     search: 'leftMs + Buffer.byteLength(page) / bytesPerMs',

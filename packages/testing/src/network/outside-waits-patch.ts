@@ -1,7 +1,7 @@
 /**
- * Notices when the application reads DNS or opens a connection to another server while a transaction holds a connection
- * of the pool, and names the route. A name server or a receiver may be slow on purpose: then a few requests would hold all
- * connections of a process.
+ * Notices when the application reads DNS or opens a connection to another server, or a request asks for its turn, while a
+ * transaction holds a connection of the pool, and names the route. A name server, a receiver or the work of others may be slow on
+ * purpose: then a few requests would hold all connections of a process.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel, subscribe } from 'node:diagnostics_channel'
@@ -41,6 +41,10 @@ export function watchOutsideWaits(): void {
   notify(dns, 'lookup', () => note('DNS'))
   syncBuiltinESMExports()
   subscribe('undici:request:create', () => note('HTTP'))
+  // Of requests, as tests call core within their own transactions. The name is that of `turns` in `limit-in-turns.ts`.
+  subscribe('rapport:turns', () => {
+    if (handled.getStore()) note('its turn')
+  })
   notify(net.Socket.prototype, 'connect', () => {
     if (isInTransaction() && !isOfStore(new Error('connecting').stack ?? '')) note('a server')
   })

@@ -1,8 +1,11 @@
-/** What a POST with an Idempotency-Key holds while it waits for its turn at the rendering thread. */
+/** What a POST with an Idempotency-Key holds while it waits for its turn. */
 import { Worker } from 'node:worker_threads'
+import { turns } from '@rapport/core/kernel/concurrency/limit-in-turns.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { eraseTestContact } from '../../../test/records.ts'
 import { expectError, freshEmail, type Json, startTestApi, type TestWorkspace } from '../../../test/testing.ts'
 
 /** A machine under load may take long while the thread is held. */
@@ -80,4 +83,34 @@ test.each(Object.entries(posts))('%s waits without a connection, and is stored o
   expect(refused.length).toBeLessThan(2)
   for (const response of refused) expectError(response, 409, 'A request with this Idempotency-Key is still running')
   expect((await count()) - before).toBe(stores === undefined ? 0 : 1)
+})
+
+test('the receipt of an erasure waits without a connection until others have ended', async () => {
+  const requests = await Promise.all(
+    Array.from({ length: 3 }, async () => {
+      const workspace = await api.signUp()
+      const { id } = await api.create<{ id: string }>('/contacts', workspace.key, { email: freshEmail() })
+      await eraseTestContact(api, workspace, id)
+      const request = { key: workspace.key, body: {}, headers: { 'idempotency-key': 'receipt' } }
+      return () => api.call('POST', `/contacts/${id}/erasure-receipt`, request)
+    }),
+  )
+  let asked = 0
+  const count = () => void (asked += 1)
+  turns.subscribe(count)
+  onTestFinished(() => turns.unsubscribe(count))
+  const lock = 'lock table webhooks in access exclusive mode'
+  const slow = await openTransaction(api.database.db, (db) => db.execute(lock))
+  const others = requests.slice(1).map((post) => post())
+  await waitUntilBlocked(api.database.db, 2)
+  const last = requests[0]?.()
+  await waitUntil(() => asked === 3, { describe: 'all wait for their turn' })
+  const idle = await api.query(
+    `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
+      and query not like 'lock table%'`,
+  )
+  await slow.commit()
+  expect(idle).toEqual([])
+  await Promise.all(others)
+  expect(await last).toMatchObject({ status: 200 })
 })

@@ -28,9 +28,9 @@ export function idempotent<Inner extends Handler>(handler: Inner): Inner {
 }
 
 /**
- * Supports `Idempotency-Key` on a POST that waits for something outside of the database, such as a name server or its turn
- * at the rendering thread. The handler does that first, without a transaction, so that no connection is held meanwhile, and
- * then writes in `commitOnce`.
+ * Supports `Idempotency-Key` on a POST that waits for something outside of the database, such as a name server, or for its
+ * turn. The handler does that first, without a transaction, so that no connection is held meanwhile, and then writes in
+ * `commitOnce`.
  */
 export function idempotentAfter<Inner extends Handler>(handler: Inner): Inner {
   return wrapHandler(handler, {

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import { AppError } from '../errors.ts'
 import { createFairSlots } from './fair-slots.ts'
 
@@ -23,6 +24,7 @@ export function limitInTurns(
 ): <Result>(workspaceId: string, work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result> {
   const slots = createFairSlots<string>(concurrency, () => maxPerWorkspace, maxWaiting)
   return async (workspaceId, work, signal) => {
+    turns.publish({ workspaceId })
     if (!(await slots.acquire(workspaceId, maxWaitMs, signal)))
       throw new AppError('unavailable', message, { retryAfterSeconds: 1 })
     const startedAt = performance.now()
@@ -35,3 +37,8 @@ export function limitInTurns(
     }
   }
 }
+
+// ── For tests ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A call that asks for its turn. */
+export const turns = channel('rapport:turns')

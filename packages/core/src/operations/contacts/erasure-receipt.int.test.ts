@@ -5,11 +5,14 @@ import {
   createTestNote,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction } from '@rapport/testing/postgres/database.ts'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { expect, test } from 'vitest'
 import { type ContactId, newId, uuidOf } from '../../kernel/ids.ts'
 import { deleteContact } from './delete-contact.ts'
-import { createErasureReceipt } from './erasure-receipt.ts'
+import { createErasureReceipt, limitSearches } from './erasure-receipt.ts'
 import { eraseNextStep } from './erase-contact.ts'
+import { findWorkspaceTraces } from './find-traces.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -81,4 +84,23 @@ test('there is no receipt before the contact is deleted and its erasure is done'
   while ((await eraseNextStep(ctx, uuidOf(id))) !== 'done');
   expect(await createErasureReceipt(ctx, id, { emails: [] })).toMatchObject({ found: expect.any(Array) })
   await expect(createErasureReceipt(ctx, newId('con'), { emails: [] })).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a search waits until those of large workspaces have ended', async () => {
+  const search = limitSearches(500)
+  const lock = 'lock table webhooks in access exclusive mode'
+  const slow = await openTransaction(database.db, (db) => db.execute(lock))
+  const on = await Promise.all(Array.from({ length: 3 }, () => createTestCtx(database.db)))
+  const errors: unknown[] = await Promise.all(on.map((ctx) => search(ctx, ['ada']).catch((error: unknown) => error)))
+  const message = 'The workspace is too large for this: ask the operator for the receipt'
+  await slow.commit()
+  expect(errors).toMatchObject(on.map(() => ({ code: 'unavailable', message })))
+})
+
+test('the tables of a search share its time', async () => {
+  const statements = await recordStatements(database, ctx, (ctx) => findWorkspaceTraces(ctx, ['ada'], 60_000))
+  const limits = statements.flatMap(({ text }) => /statement_timeout = (\d+)/.exec(text)?.slice(1).map(Number) ?? [])
+  expect(limits.length).toBeGreaterThan(30)
+  expect(limits).toEqual(limits.toSorted((a, b) => b - a))
+  expect(limits.at(-1)).toBeLessThan(limits[0] ?? 0)
 })

@@ -11,16 +11,25 @@ import type { ErasureReceipt, ErasureReceiptInput } from './erasure-receipt.sche
 import { findWorkspaceTraces, spellingsOf, type Traces } from './find-traces.ts'
 import { keptTraces, unreadable } from './kept-traces.ts'
 
-/** A search reads all rows of a workspace. */
-const searchInTurn = limitInTurns(2, {
-  maxPerWorkspace: 1,
-  maxWaitMs: 1_000,
-  message: 'Too many receipts are being made; try again',
-})
+/** A search reads all rows of a workspace: others wait for longer than one takes. */
+export function limitSearches(deadlineMs: number) {
+  const inTurn = limitInTurns(2, {
+    maxPerWorkspace: 1,
+    maxWaitMs: deadlineMs + 2_000,
+    message: 'Too many receipts are being made; try again',
+  })
+  return (ctx: Ctx, spellings: readonly string[]) =>
+    inTurn(ctx.workspaceId, () => findWorkspaceTraces(ctx, spellings, deadlineMs)).catch((error: unknown) => {
+      if (!hasSqlState(error, ['57014'])) throw error
+      throw new AppError('unavailable', 'The workspace is too large for this: ask the operator for the receipt')
+    })
+}
+const searchInTurn = limitSearches(10_000)
 
 /**
  * Searches the workspace for a contact that was deleted, by its id and by the addresses that the caller knows. Throws
- * `wrong_state` until the deletion and its erasure are done, and `not_found` if the audit log has no such deletion.
+ * `wrong_state` until the deletion and its erasure are done, and `not_found` if the audit log has no such deletion. Not
+ * within a transaction.
  */
 export async function createErasureReceipt(
   ctx: Ctx,
@@ -29,12 +38,7 @@ export async function createErasureReceipt(
 ): Promise<ErasureReceipt> {
   await requireErased(ctx, contactId)
   const spellings = [...new Set([{ contactId }, ...emails.map((email) => ({ email }))].flatMap(spellingsOf))]
-  const traces = await searchInTurn(ctx.workspaceId, () => findWorkspaceTraces(ctx, spellings)).catch(
-    (error: unknown) => {
-      if (!hasSqlState(error, ['57014'])) throw error
-      throw new AppError('unavailable', 'The workspace is too large for this: ask the operator for the receipt')
-    },
-  )
+  const traces = await searchInTurn(ctx, spellings)
   return toErasureReceipt(traces, { redis: undefined, notSearched: ofInstallation })
 }
 

@@ -2,8 +2,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
 import { withConnection } from '../../backups/connection.ts'
+import type { Db } from '../../db/client.ts'
 import { composedStatement, namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, bool, text } from '../../db/statements/sql-types.ts'
+import { transaction } from '../../db/transaction.ts'
 import { type ContactId, uuidOf } from '../../kernel/ids.ts'
 import { addressPattern, escapeLike, escapeRegExp } from '../../kernel/values/encode-text.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -56,12 +58,20 @@ export function findTraces(databaseUrl: string, spellings: readonly string[]): P
   })
 }
 
-/** Searches the rows of one workspace. Accounts and queues belong to none, and are not read. */
-export async function findWorkspaceTraces(ctx: Ctx, spellings: readonly string[]): Promise<Traces> {
+/**
+ * Searches the rows of one workspace. Accounts and queues belong to none, and are not read. A statement that runs at the
+ * deadline of the whole search ends there with an error. Not within a transaction.
+ */
+export async function findWorkspaceTraces(ctx: Ctx, spellings: readonly string[], deadlineMs: number): Promise<Traces> {
+  const startedAt = performance.now()
   const tables = [...(await listTables(ctx.db))].filter(([, columns]) =>
     columns.some(({ column }) => column === 'workspace_id'),
   )
-  return await searchTables(new Map(tables), spellings, (table, counts) => countInWorkspace(ctx, table, counts))
+  return await searchTables(new Map(tables), spellings, (table, counts) => {
+    const leftMs = Math.ceil(startedAt + deadlineMs - performance.now())
+    const count = (db: Db) => countInWorkspace({ ...ctx, db }, table, counts)
+    return transaction(ctx.db, count, { statement_timeout: String(Math.max(1, leftMs)) })
+  })
 }
 
 interface ColumnFacts {
