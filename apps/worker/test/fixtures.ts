@@ -20,7 +20,7 @@ import { startPoller } from '../src/queues/poller.ts'
 import { openQueueBackend } from '../src/queues/queue-backend.ts'
 import { createMailRateLimiter } from '../src/smtp/mail-rate-limiter.ts'
 import { openMailTransport } from '../src/smtp/mail-transport.ts'
-import { type CountedMailTransport, createWorkerMetrics } from '../src/process/metrics.ts'
+import { createWorkerMetrics, withMailMetrics } from '../src/process/metrics.ts'
 import { openOutboundHttp } from '../src/webhook-delivery/outbound-http.ts'
 import type { WorkerDeps } from '../src/process/worker-deps.ts'
 import { defaultTimings, type WorkerTimings } from '../src/process/worker-timings.ts'
@@ -66,8 +66,8 @@ export async function createTestDeps(
   const { smtpUrl = unreachableSmtpUrl, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = options
   const { timings = shortTimings } = options
   const stopping = new AbortController()
-  const transport = openMailTransport(smtpUrl)
-  const mail: CountedMailTransport = { ...transport, send: (mail, _kind, check) => transport.send(mail, check) }
+  const metrics = createWorkerMetrics()
+  const mail = withMailMetrics(openMailTransport(smtpUrl), metrics)
   const http = openOutboundHttp(allowedNetworks, { timings })
   const webhookQuota = createQuotaCache('webhookRequests')
   const workerId = await createTestWorker(db)
@@ -86,7 +86,7 @@ export async function createTestDeps(
     log: silentLog,
     logUnsigned: createUnsignedLog(silentLog),
     tracer: undefined,
-    metrics: createWorkerMetrics(),
+    metrics,
     timings,
     stopping: stopping.signal,
     liveClaims: new Set(),

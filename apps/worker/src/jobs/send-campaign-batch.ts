@@ -153,7 +153,7 @@ async function sendGroup(
     const result = rendered?.[index]
     if (result && 'mail' in result) {
       const check = { askedAt, ask: () => ask(recipient) }
-      return { ...(await deps.mail.send(result.mail, 'CAMPAIGN', check)), recipient }
+      return { ...(await deps.mail.send(result.mail, { kind: 'CAMPAIGN' }, check)), recipient }
     }
     const error = result ? describeFault(result.fault) : renderingFailed
     // A mail that is empty for one recipient may have content for the next one.

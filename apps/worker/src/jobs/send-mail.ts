@@ -14,7 +14,6 @@ import {
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { hideValues } from '@rapport/core/mail/bounces/hide-values.ts'
 import {
-  type AnyMailKind,
   claimMail,
   type ClaimedMail,
   isFinalOutcome,
@@ -159,14 +158,14 @@ interface Attempt<Mail, Outcome extends EmailOutcome> {
 }
 
 /** Sends a mail. Reports that its address bounced before the caller records it. */
-async function attempt<Mail extends { id: string; kind: AnyMailKind; attempts: number }, Outcome extends EmailOutcome>(
+async function attempt<Mail extends ClaimedMail | ClaimedEmail, Outcome extends EmailOutcome>(
   deps: WorkerDeps,
   ctx: Ctx,
   { of, mail, rendered, askedAt }: Attempt<Mail, Outcome>,
 ): Promise<Outcome> {
   const check = { askedAt, ask: () => of.ask(ctx, mail).catch(() => lostConnection) }
   const outcome = (
-    'kind' in rendered ? rendered : withoutValues(await deps.mail.send(rendered, mail.kind, check))
+    'kind' in rendered ? rendered : withoutValues(await deps.mail.send(rendered, mail, check))
   ) as Outcome
   const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
   if (outcome.kind === 'sent') deps.log.debug(details, 'mail sent')

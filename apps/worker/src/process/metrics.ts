@@ -1,7 +1,9 @@
 import { createCounter, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { createPublishedCounter } from '@rapport/core/work/published-counter.ts'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
+import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
+import type { MailSource } from '../smtp/connection-slots.ts'
 import type { LateCheck, MailTransport } from '../smtp/mail-transport.ts'
 
 /** Why a mail to a return path was ignored: for its lines, headers and parts, or for the time or memory that reading it takes. */
@@ -59,10 +61,13 @@ export function createWorkerMetrics() {
   }
 }
 
+/** What a mail is. The emails of a workspace share connections. */
+type MailIdentity = { kind: Exclude<AnyMailKind, 'EMAIL'> } | { kind: 'EMAIL'; workspaceId: WorkspaceId }
+
 export interface CountedMailTransport {
   send<Refused = never>(
     mail: Parameters<MailTransport['send']>[0],
-    kind: AnyMailKind,
+    identity: MailIdentity,
     check?: LateCheck<Refused>,
   ): Promise<MailOutcome | Refused>
   close(): void
@@ -71,13 +76,18 @@ export interface CountedMailTransport {
 /** Counts the mails of a transport. */
 export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetrics): CountedMailTransport {
   return {
-    async send(mail, kind, check) {
-      const outcome = await transport.send(mail, check, kind === 'CAMPAIGN' ? 'campaign' : 'single')
-      mails.inc({ kind, outcome: toOutcomeLabel(outcome) })
+    async send(mail, identity, check) {
+      const outcome = await transport.send(mail, check, sourceOf(identity))
+      mails.inc({ kind: identity.kind, outcome: toOutcomeLabel(outcome) })
       return outcome
     },
     close: () => transport.close(),
   }
+}
+
+function sourceOf(identity: MailIdentity): MailSource {
+  if (identity.kind === 'EMAIL') return identity.workspaceId
+  return identity.kind === 'CAMPAIGN' ? 'campaign' : 'single'
 }
 
 function toOutcomeLabel(outcome: unknown): MailOutcomeLabel {

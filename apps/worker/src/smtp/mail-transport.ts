@@ -6,19 +6,15 @@ import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, MailAttachment, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { findProviderMessageId } from '@rapport/core/mail/providers/provider-message-id.ts'
+import { createConnectionSlots, mailConnections, type MailSource } from './connection-slots.ts'
 import { signMessage } from './dkim-signature.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 
-/** Campaigns use at most `campaignConnections`: a single mail does not wait for a campaign whose server hangs. */
-const campaignConnections = 20
-const mailConnections = campaignConnections + 5
-
-export type MailSource = 'campaign' | 'single'
-
 export interface MailTransport {
   /**
-   * Sends a mail once a connection is free for it: single mails, the default, before those of campaigns. If that takes more than a second, `check` runs then, and again while
-   * its own answer takes longer: an outcome that it returns is the outcome of the mail, which is not sent.
+   * Sends a mail, a single one by default, once a connection is free for it. If that takes more than a second, `check` runs
+   * then, and again while its own answer takes longer: an outcome that it returns is the outcome of the mail, which is not
+   * sent.
    */
   send<Refused = never>(
     mail: OutgoingMail | EncodedMail,
@@ -55,7 +51,7 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
     done()
   })
   const sign = openSigner()
-  const slots = createSlots()
+  const slots = createConnectionSlots()
   return {
     async send(mail, check, source = 'single') {
       await slots.take(source)
@@ -93,34 +89,6 @@ async function askWhileLate<Refused>({ askedAt, ask }: LateCheck<Refused>): Prom
     if (refused !== undefined) return refused
   }
   return undefined
-}
-
-/** As many mails at once as there are connections, so that none waits in the pool, where it could not be asked about. */
-function createSlots() {
-  const used = { campaign: 0, single: 0 }
-  const waiting: Record<MailSource, (() => void)[]> = { campaign: [], single: [] }
-  const isFree = (source: MailSource) =>
-    used.campaign + used.single < mailConnections && (source === 'single' || used.campaign < campaignConnections)
-  function start(source: MailSource): void {
-    while (isFree(source)) {
-      const next = waiting[source].shift()
-      if (!next) return
-      used[source] += 1
-      next()
-    }
-  }
-  return {
-    take: (source: MailSource): Promise<void> =>
-      new Promise((resolve) => {
-        waiting[source].push(resolve)
-        start(source)
-      }),
-    free(source: MailSource): void {
-      used[source] -= 1
-      start('single')
-      start('campaign')
-    },
-  }
 }
 
 const poolOptions = {

@@ -157,7 +157,7 @@ export function createWorld({ place, scheduler, choices, refusals }: WorldOption
       ...base,
       db: process.db,
       mail: {
-        async send({ to, messageId }, kind, check) {
+        async send({ to, messageId }, { kind }, check) {
           // Some emails wait for their connection. The seeds of campaigns were found without.
           const refused = kind === 'EMAIL' && choices.next() > 0.5 ? await check?.ask() : undefined
           if (refused) return refused
