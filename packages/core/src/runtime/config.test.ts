@@ -122,6 +122,15 @@ test.each([
   expect(problemsOf(() => readApiConfig({ ...shared, [name]: value }))).toEqual([name])
 })
 
+test('emails are kept for at least 30 days, or for ever', () => {
+  const read = (days: string) => readWorkerConfig({ ...forWorker, RETENTION_EMAILS_DAYS: days }).RETENTION_EMAILS_DAYS
+  expect(['0', '30', '36500'].map(read)).toEqual([0, 30, 36_500])
+  for (const days of ['1', '29', '-1', '30.5', '36501'])
+    expect(() => read(days)).toThrow(
+      /RETENTION_EMAILS_DAYS: must be a whole number of days from 30 to 36500; 0 to keep/,
+    )
+})
+
 test('the mailbox of bounces needs a user and a password', () => {
   const read = (url: string) => problemsOf(() => readWorkerConfig({ ...forWorker, BOUNCE_IMAP_URL: url }))
   expect(read('imaps://bounces@mail.example.com')).toEqual(['BOUNCE_IMAP_URL'])
