@@ -12,6 +12,7 @@ import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
+import { startRefusingSmtp } from '../../test/refusing-smtp.ts'
 import { sendMail } from './send-mail.ts'
 
 const database = useTestDatabase()
@@ -90,4 +91,16 @@ test('a reset looks like the workspace of the account, unless there are several'
   await database.db.insert(members).values({ workspaceId: other.workspaceId, userId, role: 'MEMBER' })
   await requestPasswordReset(ctx, { email })
   expect((await sendLast(ctx, 'ACCOUNT_MAIL')).html).not.toContain(accentColor)
+})
+
+test.each(['AUTH', 'MAIL'] as const)('a reset that is refused at %s waits for the repair', async (refusal) => {
+  const { ctx, email } = await createAccount(testSettings)
+  await requestPasswordReset(ctx, { email })
+  const uuid = (await listPendingWork(ctx, 'mail')).at(-1) ?? ''
+  const server = await startRefusingSmtp(refusal)
+  const refused = await createTestDeps(database.db, { smtpUrl: server.url })
+  await expect(sendMail(refused, jobOf(ctx, 'ACCOUNT_MAIL', uuid))).rejects.toThrow(`${refusal} refused`)
+  await refused.close()
+  await server.close()
+  expect((await sendLast(ctx, 'ACCOUNT_MAIL')).text).toContain('/reset-password?token=')
 })

@@ -1,4 +1,3 @@
-import { type AddressInfo, createServer } from 'node:net'
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
@@ -19,6 +18,7 @@ import { countRuns } from '@rapport/testing/runs.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
+import { startRefusingSmtp } from '../../test/refusing-smtp.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 
 const database = useTestDatabase()
@@ -215,23 +215,3 @@ describe('a slow template', () => {
     expect(await readStats(slowCtx, slow.id)).toMatchObject({ pending: 30, interrupted: 0 })
   })
 })
-
-/** Starts an SMTP server that refuses every login, or accepts the login and refuses every sender. */
-async function startRefusingSmtp(refused: 'AUTH' | 'MAIL') {
-  const server = createServer((socket) => {
-    socket
-      .on('error', () => {})
-      .on('data', (chunk) => {
-        const command = chunk.toString().slice(0, 4).toUpperCase()
-        if (command === refused) socket.write(`535 5.7.8 ${refused} refused\r\n`)
-        else if (command === 'EHLO') socket.write('250-hello\r\n250 AUTH PLAIN\r\n')
-        else socket.write(command === 'AUTH' ? '235 ok\r\n' : '250 ok\r\n')
-      })
-    socket.write('220 hello\r\n')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `smtp://user:wrong@127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  }
-}

@@ -10,6 +10,7 @@ import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/te
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
+import { startRefusingSmtp } from '../../test/refusing-smtp.ts'
 import { sendEmail } from './send-mail.ts'
 
 const database = useTestDatabase()
@@ -82,6 +83,19 @@ test('the refusal of the two hundredth address that does not exist pauses its te
   const paused = { status: 'PAUSED', pauseReason: '200 of the last 200 addresses do not exist' }
   expect(await readTemplate(ctx, template.id)).toMatchObject(paused)
   expect(await readEmail(ctx, last.id)).toMatchObject({ status: 'FAILED', bounceClass: 'HARD' })
+})
+
+test.each(['AUTH', 'MAIL'] as const)('an email that is refused at %s waits for the repair', async (refusal) => {
+  const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+  const server = await startRefusingSmtp(refusal)
+  const refused = await createTestDeps(database.db, { smtpUrl: server.url })
+  await sendEmail(refused, jobOf(ctx, 'EMAIL', uuidOf(id)))
+  await refused.close()
+  await server.close()
+  expect(await readEmail(ctx, id)).toMatchObject({ status: 'PENDING', reason: `535 5.7.8 ${refusal} refused` })
+  smtp.decide(() => 'accept')
+  await send(id)
+  expect(await readEmail(ctx, id)).toMatchObject({ status: 'SENT', reason: null })
 })
 
 const complain = (id: EmailId | undefined) =>

@@ -12,7 +12,7 @@ import { transaction } from '../db/transaction.ts'
 import { emitEach, type EmitScope } from '../events/emit.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { timestampNow } from '../kernel/values/timestamps.ts'
-import type { MailOutcome } from '../mail/mails.ts'
+import { type MailOutcome, mayPassLater } from '../mail/mails.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -36,7 +36,7 @@ export interface AttemptedEmail extends Pick<EmailRow, 'id' | 'token'> {
 }
 
 const minute = 60_000
-/** After a temporary refusal, within 24 hours. A server that delays unknown senders accepts them after some minutes. */
+/** After a refusal that may pass, within 24 hours. A server that delays unknown senders accepts them after some minutes. */
 const retryDelaysMs = [minute / 2, 5 * minute, 30 * minute, 180 * minute, 720 * minute] as const
 
 /**
@@ -70,9 +70,9 @@ const findCurrentAddress = namedStatement('find the address of a claimed email',
 export const isFinalEmailOutcome = (email: Pick<EmailRow, 'attempts'>, outcome: EmailOutcome): boolean =>
   retryDelayMs(email, outcome) === undefined
 
-/** When the next attempt follows a temporary refusal: at most five times. */
+/** When the next attempt follows a refusal that may pass: at most five times. */
 function retryDelayMs({ attempts }: Pick<EmailRow, 'attempts'>, outcome: EmailOutcome): number | undefined {
-  return outcome.kind === 'refused' && outcome.temporary ? retryDelaysMs[attempts - 1] : undefined
+  return outcome.kind === 'refused' && mayPassLater(outcome) ? retryDelaysMs[attempts - 1] : undefined
 }
 
 /**

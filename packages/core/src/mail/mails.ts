@@ -83,9 +83,13 @@ export type MailOutcome =
     }
   | { kind: 'ambiguous'; error: string }
 
+/** Whether a later attempt may succeed. A login or sender that is refused may be repaired until then. */
+export const mayPassLater = ({ temporary, affectsAll }: Extract<MailOutcome, { kind: 'refused' }>): boolean =>
+  temporary || affectsAll === true
+
 /**
  * Records the outcome of an attempt. Returns `retry` if the mail is PENDING again, which happens at most twice:
- * - after a temporary refusal;
+ * - after a refusal that may pass (`mayPassLater`);
  * - after an ambiguous outcome, because a duplicate confirmation, invite or reset is better than none. A test mail is
  *   INTERRUPTED instead: it is sent at most once. A mail with a budget is counted again before it is repeated.
  *
@@ -136,7 +140,7 @@ const hashOf = (outcome: MailOutcome) =>
 
 function decideStatus(mail: Mail, outcome: MailOutcome): Mail['status'] {
   if (outcome.kind === 'sent') return 'SENT'
-  const isRetryable = outcome.kind === 'refused' ? outcome.temporary : mayBeRepeated(mail)
+  const isRetryable = outcome.kind === 'refused' ? mayPassLater(outcome) : mayBeRepeated(mail)
   if (isRetryable && mail.attempts < maxMailAttempts) return 'PENDING'
   return outcome.kind === 'ambiguous' ? 'INTERRUPTED' : 'FAILED'
 }

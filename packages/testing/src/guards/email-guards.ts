@@ -126,8 +126,8 @@ export const emailGuards: readonly TestedGuard[] = [
     promise: 'emails',
     name: 'an email with an unknown outcome is sent again',
     file: recording,
-    search: "return outcome.kind === 'refused' && outcome.temporary ?",
-    replacement: "return outcome.kind === 'ambiguous' || (outcome.kind === 'refused' && outcome.temporary) ?",
+    search: "return outcome.kind === 'refused' && mayPassLater(outcome) ?",
+    replacement: "return outcome.kind === 'ambiguous' || (outcome.kind === 'refused' && mayPassLater(outcome)) ?",
     tests: bySending,
   },
   {
