@@ -97,7 +97,7 @@ export const templateRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'templates.update',
         summary: 'Update a template',
         description:
-          'Another content is a new version. Emails that wait are sent with the version that accepted them. `status` pauses the template, or activates it again after the system paused it for complaints or bounces. Returns 409 if another request has changed the template meanwhile.',
+          'Another content is a new version. Emails that wait are sent with the version that accepted them. `status` pauses the template, or activates it again, which returns 409 if the domain of its sender is not verified. Returns 409 if another request has changed the template meanwhile.',
         params,
         body: TemplateChange,
         response: { 200: Template },

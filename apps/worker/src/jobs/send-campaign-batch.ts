@@ -56,12 +56,10 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
 /** Returns `requeue` if it ends before every group of the batch was processed. */
 async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'requeue'> {
   const { mailRateLimiter } = deps
-  const problem = await findRateProblem(ctx, batch.campaignId)
-  if (problem !== undefined) {
-    await pauseForReason(deps, ctx, { batch, reason: problem })
-    return 'requeue'
-  }
-  const { render, maxGroupSize } = await loadCampaignRenderer(ctx, batch.campaignId)
+  const rateProblem = await findRateProblem(ctx, batch.campaignId)
+  if (rateProblem !== undefined) return pauseForReason(deps, ctx, { batch, reason: rateProblem })
+  const { render, maxGroupSize, senderProblem } = await loadCampaignRenderer(ctx, batch.campaignId)
+  if (senderProblem !== undefined) return pauseForReason(deps, ctx, { batch, reason: senderProblem })
   const groupSize = Math.min(mailRateLimiter.groupSize, maxGroupSize)
   // Counted over groups, which may be smaller than `minGroupSizeToPause`.
   let faultsInARow = 0
@@ -189,11 +187,16 @@ async function findTemplateFault(
 const areWaiting = (outcomes: RecipientOutcome[]) => outcomes.every(({ status }) => status === 'WAITING')
 
 /** Pauses the campaign, unless it was canceled or completed in the meantime. */
-async function pauseForReason(deps: WorkerDeps, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {
+async function pauseForReason(
+  deps: WorkerDeps,
+  ctx: Ctx,
+  { batch, reason }: { batch: ClaimedBatch; reason: string },
+): Promise<'requeue'> {
   try {
     await retryWhileDatabaseDown(deps, () => pauseCampaign(ctx, batch.campaignId, reason))
     deps.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'campaign paused')
   } catch (error) {
     if (!(error instanceof AppError)) throw error
   }
+  return 'requeue'
 }

@@ -16,6 +16,7 @@ import {
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { countRuns } from '@rapport/testing/runs.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
 import { startRefusingSmtp } from '../../test/refusing-smtp.ts'
@@ -98,6 +99,22 @@ describe('a mail server', () => {
       expect(addressees()).toEqual(createAddresses(45))
     }
   })
+})
+
+test('a domain that is not verified any more pauses its campaign before the next batch', async () => {
+  const { id, uuid } = await startCampaign(25)
+  const settings = { ...deps.settings, requiresVerifiedDomain: true }
+  await send(uuid, { ...deps, settings })
+  expect(await readCampaign(ctx, id)).toMatchObject({
+    status: 'PAUSED',
+    pauseReason: expect.stringContaining('The domain example.com is not verified'),
+  })
+  expect(await readStats(ctx, id)).toMatchObject({ queued: 25, pending: 25 })
+  await expect(resumeCampaign({ ...ctx, settings }, id)).rejects.toMatchObject({ code: 'domain_not_verified' })
+  await addVerifiedDomain(ctx, 'example.com')
+  await resumeCampaign({ ...ctx, settings }, id)
+  await send(uuid, { ...deps, settings })
+  expect(addressees()).toEqual(createAddresses(25))
 })
 
 test.each([

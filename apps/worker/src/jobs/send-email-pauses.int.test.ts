@@ -85,6 +85,18 @@ test('the refusal of the two hundredth address that does not exist pauses its te
   expect(await readEmail(ctx, last.id)).toMatchObject({ status: 'FAILED', bounceClass: 'HARD' })
 })
 
+test('an email whose domain is not verified any more fails: no other sender is used', async () => {
+  const template = await createTestTemplate(ctx, { fromEmail: 'ada@belts.example' })
+  const { id } = await createTestEmail(ctx, template.id)
+  const strict = { ...deps, settings: { ...deps.settings, requiresVerifiedDomain: true } }
+  await sendEmail(strict, jobOf(ctx, 'EMAIL', uuidOf(id)))
+  expect(await readEmail(ctx, id)).toMatchObject({
+    status: 'FAILED',
+    reason: expect.stringContaining('The domain belts.example is not verified'),
+  })
+  expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.failed'])
+})
+
 test.each(['AUTH', 'MAIL'] as const)('an email that is refused at %s waits for the repair', async (refusal) => {
   const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
   const server = await startRefusingSmtp(refusal)

@@ -7,7 +7,7 @@ import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.
 import { lockList } from '../lists/lists.ts'
 import { withPagesUrl } from '../domains/hosts/pages-url.ts'
 import { readSenderIdentity, senderOf } from '../domains/sender-identity.ts'
-import { requireSender } from '../domains/senders.ts'
+import { findSenderError, requireSender } from '../domains/senders.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotSuppressed } from '../consent/consent-records.ts'
 import { preferencesUrl, testPreferencesUrl } from '../consent/preferences-links.ts'
@@ -44,15 +44,18 @@ export interface CampaignRenderer {
   render: (recipients: readonly (Recipient & { tracking?: TrackingLevels })[]) => Promise<CampaignMail[]>
   /** The maximum number of recipients per call. Long templates get a lower maximum, so that the mails fit in memory. */
   maxGroupSize: number
+  /** Why the workspace may not send from the address of the campaign any more. The mails are from another one then. */
+  senderProblem: string | undefined
 }
 
 const maxGroupCharacters = 1_000_000
 
 /** Loads a campaign with its list and workspace. `render` returns a fault for a template that exceeds its limits. */
 export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Promise<CampaignRenderer> {
-  const { sources, prepareMail } = await loadCampaign(ctx, campaignId, 'mail')
+  const { sources, prepareMail, senderProblem } = await loadCampaign(ctx, campaignId, 'mail')
   return {
     maxGroupSize: Math.ceil(maxGroupCharacters / Object.values(sources).join('').length),
+    senderProblem,
     async render(recipients) {
       const prepared = recipients.map(prepareMail)
       const inputs = prepared.map(({ templateInput }) => templateInput)
@@ -92,11 +95,12 @@ async function loadCampaign(plain: Ctx, campaignId: CampaignId, kind: 'mail' | '
     list: { id: list.id, name: list.name },
     workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
   }
+  const refusal = kind === 'mail' ? await findSenderError(ctx, campaign.fromEmail ?? workspace.fromEmail) : undefined
   const sender = await senderOf(ctx, campaign, workspace)
   const from = { ...sender, name: toHeaderText(sender.name) }
   const returnPathHost = kind === 'mail' ? await returnPathOf(ctx, mailDomain(sender.address)) : undefined
   const { domain, dkim } = await readSenderIdentity(ctx, sender.address)
-  return { sources: { subject, html, text }, prepareMail }
+  return { sources: { subject, html, text }, prepareMail, senderProblem: refusal?.message }
 
   /** Prepares the template input and the header of one recipient. The header needs the rendered subject. */
   function prepareMail({ tracking = noTracking, ...to }: Recipient & { tracking?: TrackingLevels }) {

@@ -225,7 +225,7 @@ export const createNotDraftError = (
 
 export const createListDeletedError = () => conflict('wrong_state', 'The list of this campaign was deleted')
 
-/** Throws as `requireSender` unless the workspace may send from the address of the campaign now. */
+/** Throws as `requireSender` unless the workspace may send from the address of the campaign or template now. */
 export async function requireSenderOf(ctx: Ctx, { fromEmail }: Pick<CampaignRow, 'fromEmail'>): Promise<void> {
   await requireSender(ctx, fromEmail ?? (await readWorkspace(ctx)).fromEmail)
 }

@@ -6,8 +6,9 @@ import { pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifec
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import type { Ctx } from '../request/context.ts'
 import { domains, mails, workspaces } from '../db/schema/index.ts'
-import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
-import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { updateTemplate } from '../emails/templates/templates.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { createTestCampaign, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addTestDomain, addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { renderMail } from '../operations/mail/render-mail.ts'
@@ -66,11 +67,9 @@ test('a sender that was saved before the restriction is not used', async () => {
   const restrictedCtx = { ...ctx, settings: restricted.settings }
   await expect(sendCampaign(restrictedCtx, campaign.id)).rejects.toMatchObject(senderError)
   expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1, unseen: 0 })
-  // A campaign that is already SENDING uses `MAIL_FROM`.
-  const { render } = await loadCampaignRenderer(restrictedCtx, campaign.id)
-  expect(await render([await createTestContact(ctx)])).toMatchObject([
-    { mail: { from: { address: ctx.settings.mailFrom } } },
-  ])
+  // A campaign that is already SENDING pauses before its next batch.
+  const { senderProblem } = await loadCampaignRenderer(restrictedCtx, campaign.id)
+  expect(senderProblem).toContain('must be an address at example.org')
 })
 
 const isTheOperators = {
@@ -251,6 +250,25 @@ test('with REQUIRE_VERIFIED_DOMAIN, a campaign is sent from a verified domain on
   for (const call of [() => resumeCampaign(ctx, own.id), retry]) await expect(call()).rejects.toMatchObject(refused)
   await setStatus('VERIFIED')
   expect(await resumeCampaign(ctx, own.id)).toMatchObject({ status: 'SENDING' })
+})
+
+test('with REQUIRE_VERIFIED_DOMAIN, emails to one person wait for a verified domain', async () => {
+  const ctx = await createTestCtx(database.db, { settings: { requiresVerifiedDomain: true } })
+  const setStatus = (status: 'VERIFIED' | 'FAILED') =>
+    ctx.db.update(domains).set({ status }).where(eq(domains.workspaceId, ctx.workspaceId))
+  const { id } = await createTestTemplate(ctx, { fromEmail: 'ada@belts.example' })
+  const fromDefault = await createTestTemplate(ctx)
+  const refused = { code: 'domain_not_verified', message: expect.stringContaining('belts.example is not verified') }
+  await addTestDomain(ctx, 'belts.example', { status: 'FAILED' })
+  await expect(createTestEmail(ctx, id)).rejects.toMatchObject(refused)
+  await expect(createTestEmail(ctx, fromDefault.id)).rejects.toMatchObject({ code: 'domain_not_verified' })
+  await setStatus('VERIFIED')
+  expect(await createTestEmail(ctx, id)).toMatchObject({ status: 'PENDING' })
+  await updateTemplate(ctx, id, { status: 'PAUSED' })
+  await setStatus('FAILED')
+  await expect(updateTemplate(ctx, id, { status: 'ACTIVE' })).rejects.toMatchObject(refused)
+  await setStatus('VERIFIED')
+  expect(await updateTemplate(ctx, id, { status: 'ACTIVE' })).toMatchObject({ status: 'ACTIVE' })
 })
 
 test('with REQUIRE_VERIFIED_DOMAIN, a test mail has a verified sender or names none', async () => {

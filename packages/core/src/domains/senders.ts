@@ -1,7 +1,7 @@
 /** The rules for the senders that a workspace names. Without one, its mail is sent from `MAIL_FROM`. */
 import { and, eq, inArray, ne } from 'drizzle-orm'
 import { domains, senderDomains } from '../db/schema/index.ts'
-import { conflict, invalidField } from '../kernel/errors.ts'
+import { AppError, conflict, invalidField } from '../kernel/errors.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { findDomainByName } from './domains.ts'
@@ -45,6 +45,17 @@ export async function requireSender(ctx: Ctx, email: string | null): Promise<voi
   if (await hasVerifiedDomain(ctx, domain)) return
   const message = `The domain ${domain} is not verified: add it with POST /domains, and publish its records`
   throw conflict('domain_not_verified', message)
+}
+
+/** Returns the error that `requireSender` throws; undefined if the workspace may send from the address. */
+export async function findSenderError(ctx: Ctx, email: string | null): Promise<AppError | undefined> {
+  try {
+    await requireSender(ctx, email)
+    return undefined
+  } catch (error) {
+    if (error instanceof AppError) return error
+    throw error
+  }
 }
 
 /** Returns the first address that the workspace may send from, or `MAIL_FROM`. */

@@ -20,7 +20,8 @@ type Rendered = OutgoingMail | EncodedMail | Error
 
 /**
  * Renders emails for their contacts as they are now, with the values and the versions that were accepted. No link is
- * wrapped, nothing is tracked, and there is no List-Unsubscribe. Returns a mail or an error for each.
+ * wrapped, nothing is tracked, and there is no List-Unsubscribe. Returns a mail or an error for each: that of
+ * `requireSender` if the workspace may not send from the sender any more.
  */
 export async function renderEmails(ctx: Ctx, emails: readonly ClaimedEmail[]): Promise<Map<EmailId, Rendered>> {
   const rendered = new Map<EmailId, Rendered>()
@@ -37,6 +38,7 @@ async function renderVersion(ctx: Ctx, emails: readonly ClaimedEmail[]): Promise
   const [first] = emails
   if (!first) return []
   const sender = await readEmailSender(ctx, first.content)
+  if (sender.refusal) throw sender.refusal
   const opened = emails.map((email) => openValues(ctx, sender, email))
   const readable = opened.flatMap((values) => (values instanceof Error ? [] : values))
   const mails = (await renderAll(ctx, first.content, readable)).values()

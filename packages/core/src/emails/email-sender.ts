@@ -3,9 +3,11 @@
  * process reads it at most every five seconds: a change takes effect after this time.
  */
 import { LRUCache } from 'lru-cache'
-import { requireSender } from '../domains/senders.ts'
+import { requireSenderOf } from '../campaigns/campaigns.ts'
+import { findSenderError } from '../domains/senders.ts'
 import { type NamedSender, readSenderIdentity, type SenderIdentity, senderOf } from '../domains/sender-identity.ts'
 import { returnPathOf } from '../domains/return-path.ts'
+import type { AppError } from '../kernel/errors.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
 import { mailDomain, toHeaderText } from '../mail/outgoing-mail.ts'
 import { defaultQuotaTtlMs } from '../quotas/quota-cache.ts'
@@ -16,6 +18,8 @@ import { readWorkspace } from '../workspaces/workspaces.ts'
 export interface EmailSender extends SenderIdentity {
   workspace: Pick<Workspace, 'name' | 'postalAddress' | 'locale'>
   from: { name: string; address: string }
+  /** Why the workspace may not send from the address that the template names. `from` is another one then. */
+  refusal: AppError | undefined
   /** The host of the return path. Undefined if the installation receives no bounces. */
   returnPathHost: string | undefined
 }
@@ -30,7 +34,7 @@ const allowed = new LRUCache<string, true>(options)
 export async function requireTemplateSender(ctx: Ctx, fromEmail: string | null): Promise<void> {
   const key = keyOf(ctx.workspaceId, { fromName: null, fromEmail })
   if (allowed.get(key)) return
-  await requireSender(ctx, fromEmail ?? (await readWorkspace(ctx)).fromEmail)
+  await requireSenderOf(ctx, { fromEmail })
   allowed.set(key, true)
 }
 
@@ -49,6 +53,7 @@ async function loadSender(ctx: Ctx, named: NamedSender): Promise<EmailSender> {
   return {
     ...(await readSenderIdentity(ctx, address)),
     workspace,
+    refusal: await findSenderError(ctx, named.fromEmail ?? workspace.fromEmail),
     from: { name: toHeaderText(name), address },
     returnPathHost: await returnPathOf(ctx, mailDomain(address)),
   }

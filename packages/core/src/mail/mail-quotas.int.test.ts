@@ -15,6 +15,7 @@ import { renderMail } from '../operations/mail/render-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import { createInvite, deleteInvite } from '../team/invites.ts'
 import { setQuotas } from '../workspaces/set-quotas.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import { createTestCampaign, createTestCtx, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { purgeMailRequests } from './mail-quotas.ts'
@@ -218,11 +219,13 @@ describe('with REQUIRE_VERIFIED_EMAIL', () => {
   test('sends only to members before an owner has verified an address', async () => {
     const { ctx, email } = await signUpStrictly()
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+    const template = await createTestTemplate(ctx)
     const list = await createTestList(ctx)
     const forbidden = { code: 'forbidden' }
     await ctx.db.delete(mails)
     await expect(sendCampaign(ctx, campaign.id)).rejects.toMatchObject(forbidden)
     await expect(sendTestMail(ctx, campaign.id, { email: victim.email })).rejects.toMatchObject(forbidden)
+    await expect(createTestEmail(ctx, template.id)).rejects.toMatchObject(forbidden)
     await expect(createInvite(ctx, { email: victim.email, role: 'VIEWER' })).rejects.toMatchObject(forbidden)
     expect(await subscribe(ctx, list.id, victim)).toBeUndefined()
     expect(await countMails(ctx)).toBe(0)
@@ -230,6 +233,7 @@ describe('with REQUIRE_VERIFIED_EMAIL', () => {
 
     await ctx.db.update(users).set({ emailVerifiedAt: timestampNow() }).where(eq(users.id, ctx.actor.userId))
     expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1, unseen: 0 })
+    expect(await createTestEmail(ctx, template.id)).toMatchObject({ status: 'PENDING' })
     await sendTestMail(ctx, campaign.id, { email: victim.email })
     await createInvite(ctx, { email: victim.email, role: 'VIEWER' })
     await subscribe(ctx, list.id, victim)

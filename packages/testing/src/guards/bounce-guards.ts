@@ -146,8 +146,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a campaign goes on at any rate of complaints',
     promise: 'campaigns',
     file: 'apps/worker/src/jobs/send-campaign-batch.ts',
-    search: '  if (problem !== undefined) {\n',
-    replacement: "  if (problem === '') {\n",
+    search: '  if (rateProblem !== undefined) return',
+    replacement: "  if (rateProblem === '') return",
     tests: [
       'apps/worker/src/jobs/send-campaign-pauses.int.test.ts',
       'apps/worker/src/jobs/refused-recipients.int.test.ts',

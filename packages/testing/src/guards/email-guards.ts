@@ -124,6 +124,14 @@ export const emailGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'emails',
+    name: 'an email is sent from another sender than the one that is not allowed any more',
+    file: `${core}/emails/email-mail.ts`,
+    search: '  if (sender.refusal) throw sender.refusal\n',
+    replacement: '',
+    tests: ['apps/worker/src/jobs/send-email-pauses.int.test.ts'],
+  },
+  {
+    promise: 'emails',
     name: 'an email with an unknown outcome is sent again',
     file: recording,
     search: "return outcome.kind === 'refused' && mayPassLater(outcome) ?",

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
+import { requireSenderOf } from '../../campaigns/campaigns.ts'
 import { emails, templates, templateVersions } from '../../db/schema/index.ts'
 import { checkNewSender } from '../../domains/senders.ts'
 import { conflict, invalidField, notFound } from '../../kernel/errors.ts'
@@ -169,7 +170,10 @@ export async function checkTemplateChange(
   return { name, status, before, content }
 }
 
-/** The second half of `updateTemplate`. Throws `wrong_state` if the template has another content since the check. */
+/**
+ * The second half of `updateTemplate`. Throws `wrong_state` if the template has another content since the check, and as
+ * `requireSender` if it becomes ACTIVE and the workspace may not send from its sender: what waits would fail.
+ */
 export function storeTemplateChange(ctx: Ctx, { name, status, before, content }: CheckedChange): Promise<Template> {
   const { id, version } = before.template
   return inTransaction(ctx, async (ctx) => {
@@ -185,6 +189,7 @@ export function storeTemplateChange(ctx: Ctx, { name, status, before, content }:
       ...(isActivated && { activatedAt: timestampNow() }),
     }
     if (isDeepStrictEqual(next, current)) return toTemplate(current, before.content)
+    if (isActivated) await requireSenderOf(ctx, content)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
     await saveTemplate(ctx, saved)
     if (isNewContent) {
