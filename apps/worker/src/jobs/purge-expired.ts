@@ -2,6 +2,7 @@ import { purgeLoginFailures } from '@rapport/core/auth/login-throttle.ts'
 import { purgePasswordResets } from '@rapport/core/auth/password-resets.ts'
 import { purgeSessions } from '@rapport/core/auth/login.ts'
 import { expireDeliveries, purgeDeliveries } from '@rapport/core/webhooks/drain/abandoned-deliveries.ts'
+import { expireEmails } from '@rapport/core/emails/expire-emails.ts'
 import { purgeEmails } from '@rapport/core/emails/purge-emails.ts'
 import { purgeEvents } from '@rapport/core/events/purge-events.ts'
 import { purgeIdempotencyRecords } from '@rapport/core/request/idempotency.ts'
@@ -24,6 +25,7 @@ const purges = [
   purgePasswordResets,
   purgeLoginFailures,
   purgeMails,
+  expireEmails,
   purgeEmails,
   purgeMailRequests,
   purgeVisitorMails,

@@ -1,16 +1,20 @@
 import { createEmailBatch } from '@rapport/core/emails/create-email-batch.ts'
 import { EmailQuery } from '@rapport/core/emails/emails.schema.ts'
 import { listEmails, readEmail } from '@rapport/core/emails/emails.ts'
+import { recordEmailOutcomes } from '@rapport/core/emails/record-emails.ts'
 import { deleteTemplate, readTemplate, updateTemplate } from '@rapport/core/emails/templates/templates.ts'
 import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
-import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
-import { listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
+import { resumeWorkspace, suspendWorkspace } from '@rapport/core/workspaces/suspension.ts'
+import { claimTestEmail, createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
+import { listEventTypes, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { startRefusingSmtp } from '../../test/refusing-smtp.ts'
+import { purgeExpired } from './purge-expired.ts'
 import { sendEmail } from './send-mail.ts'
 
 const database = useTestDatabase()
@@ -83,6 +87,41 @@ test('the refusal of the two hundredth address that does not exist pauses its te
   const paused = { status: 'PAUSED', pauseReason: '200 of the last 200 addresses do not exist' }
   expect(await readTemplate(ctx, template.id)).toMatchObject(paused)
   expect(await readEmail(ctx, last.id)).toMatchObject({ status: 'FAILED', bounceClass: 'HARD' })
+})
+
+test('an email waits 24 hours for a paused template, and leaves the quota to others', async () => {
+  await setQuotas(ctx, { emailsPending: 2 })
+  const [paused, other] = [await createTestTemplate(ctx), await createTestTemplate(ctx)]
+  const { id: old } = await createTestEmail(ctx, paused.id, { to: { email: 'old@example.com' } })
+  const { id: sending } = await createTestEmail(ctx, paused.id)
+  const claimed = await claimTestEmail(ctx, sending, deps.workerId)
+  await updateTemplate(ctx, paused.id, { status: 'PAUSED' })
+  for (let n = 0; n < 2; n++) await createTestEmail(ctx, other.id)
+  await expect(createTestEmail(ctx, other.id)).rejects.toMatchObject({ code: 'quota_exceeded' })
+  const readStatus = async (id: EmailId) => (await readEmail(ctx, id)).status
+  const setAge = (age: string) =>
+    database.pool.query(`update work set created_at = now() - $1::interval where kind = 'EMAIL'`, [age])
+
+  await setAge('23 hours')
+  await purgeExpired(deps)
+  await setAge('24 hours')
+  await suspendWorkspace(ctx)
+  await purgeExpired(deps)
+  expect(await readStatus(old)).toBe('PENDING')
+  await resumeWorkspace(ctx)
+  await purgeExpired(deps)
+  const reason = 'The email waited for 24 hours, because its template is PAUSED'
+  expect(await readEmail(ctx, old)).toMatchObject({ status: 'FAILED', reason, endedAt: expect.any(String) })
+  const { rows } = await database.pool.query('select sealed_data from emails where id = $1', [uuidOf(old)])
+  expect(rows).toEqual([{ sealed_data: null }])
+  expect((await listEventTypes(ctx)).filter((type) => type.startsWith('email.'))).toEqual(['email.failed'])
+  expect(await listPendingWork(ctx)).not.toContain(uuidOf(old))
+  // One that is being sent has the outcome of its attempt.
+  expect(await readStatus(sending)).toBe('PENDING')
+  if (claimed) await recordEmailOutcomes(ctx, [{ email: claimed, outcome: { kind: 'sent' } }])
+  expect(await readStatus(sending)).toBe('SENT')
+  await deleteTemplate(ctx, paused.id)
+  await expect(deleteTemplate(ctx, other.id)).rejects.toMatchObject({ code: 'in_use' })
 })
 
 test('an email whose domain is not verified any more fails: no other sender is used', async () => {

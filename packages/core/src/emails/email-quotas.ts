@@ -3,18 +3,26 @@
  * five seconds, and adds the emails that it is asked for. Once so much is used that what other processes accept meanwhile
  * could exceed the quota, each transaction counts exactly, and concurrent ones wait for each other.
  */
-import { and, eq } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
-import { emails } from '../db/schema/index.ts'
+import { emails, templates } from '../db/schema/index.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
 import { countEmailsOfDay, readEmailWait } from '../mail/mail-quotas.ts'
 import { createQuotaCache } from '../quotas/quota-cache.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 
-/** Counts the emails that are not sent yet. */
-export function countPendingEmails(ctx: Ctx): Promise<number> {
-  return ctx.db.$count(emails, and(eq(emails.workspaceId, ctx.workspaceId), eq(emails.status, 'PENDING')))
+/**
+ * Counts the emails that are not sent yet, without those of PAUSED templates: these wait for a user, and a PAUSED template
+ * accepts no more.
+ */
+export function countPendingEmails({ db, workspaceId }: Ctx): Promise<number> {
+  const active = db
+    .select({ id: templates.id })
+    .from(templates)
+    .where(and(eq(templates.workspaceId, workspaceId), eq(templates.status, 'ACTIVE')))
+  const isPending = and(eq(emails.workspaceId, workspaceId), eq(emails.status, 'PENDING'))
+  return db.$count(emails, and(isPending, inArray(emails.templateId, active)))
 }
 
 const quotas = {
@@ -71,7 +79,7 @@ export async function openEmailQuotas(ctx: Ctx, added: number): Promise<Take> {
   }
 }
 
-/** Counts once: while the quotas are locked, only the caller changes what is counted. */
+/** Counts once: while the quotas are locked, only the caller accepts emails. */
 async function openQuota(ctx: Ctx, name: Name, limit: number): Promise<Take> {
   const { count, readWait } = quotas[name]
   let free = limit === Infinity ? Infinity : limit - (await count(ctx))

@@ -157,7 +157,7 @@ interface Ending {
 const endedEvents = { SENT: emailSent, FAILED: emailFailed, INTERRUPTED: emailInterrupted, SKIPPED: emailSkipped }
 
 /** Ends locked emails with their work, and deletes their values. */
-async function endEmails(scope: EmitScope, endings: readonly Ending[]): Promise<void> {
+export async function endEmails(scope: EmitScope, endings: readonly Ending[]): Promise<void> {
   if (endings.length === 0) return
   const now = timestampNow()
   const ended = endings.map(({ email, origin }) => ({

@@ -1500,7 +1500,7 @@ export class Templates extends Resource {
   /**
    * Update a template.
    *
-   * Another content is a new version. Emails that wait are sent with the version that accepted them. `status` pauses the template, or activates it again after the system paused it for complaints or bounces. Returns 409 if another request has changed the template meanwhile.
+   * Another content is a new version. Emails that wait are sent with the version that accepted them. `status` pauses the template, or activates it again, which returns 409 if the domain of its sender is not verified. Returns 409 if another request has changed the template meanwhile.
    *
    * Requires the role ADMIN.
    */

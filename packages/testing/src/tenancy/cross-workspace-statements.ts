@@ -27,6 +27,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/mail/budget/visitor-mails.ts purgeVisitorMails`]: purge,
   [`${core}/mail/budget/release-visitor-mails.ts findWaitingWorkspaces`]: 'Finds the workspaces with mails to release.',
   [`${core}/mail/mails.ts purgeMails`]: purge,
+  [`${core}/emails/expire-emails.ts expireEmails`]: 'Finds expired emails of all workspaces.',
   [`${core}/emails/purge-emails.ts purgeEmails`]: purge,
   [`${core}/operations/mail/find-reported-workspace.ts listByEmailId`]: publicId,
   [`${core}/operations/mail/find-reported-workspace.ts listByMessageId`]: publicId,

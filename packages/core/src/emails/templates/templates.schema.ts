@@ -52,7 +52,9 @@ export const Template = z
       .describe('Counts the changes of the content. An email is sent with the version that accepted it.'),
     status: z
       .enum(templateStatuses)
-      .describe('`PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again.'),
+      .describe(
+        '`PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again. After 24 hours they become `FAILED`.',
+      ),
     pauseReason: z
       .string()
       .nullable()

@@ -8,9 +8,11 @@ import { deleteList } from '../../lists/delete-list.ts'
 import type { Ctx } from '../../request/context.ts'
 import { createSegment } from '../../segments/segments.ts'
 import { createInvite } from '../../team/invites.ts'
+import { updateTemplate } from '../../emails/templates/templates.ts'
 import { deleteWebhook } from '../../webhooks/webhooks.ts'
 import { setQuotas } from '../../workspaces/set-quotas.ts'
 import { readUsage } from './workspace-usage.ts'
+import { createTestEmail, createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -49,6 +51,9 @@ async function fillWorkspace(ctx: Ctx): Promise<void> {
   await createDomain(ctx, { name: 'mail.example.com' })
   await runTestImport(ctx, 'email\nada@example.com\n')
   await queueTestImport(ctx, 'email\nada@example.com\n')
+  const [template, paused] = [await createTestTemplate(ctx), await createTestTemplate(ctx)]
+  for (const { id } of [template, paused]) await createTestEmail(ctx, id)
+  await updateTemplate(ctx, paused.id, { status: 'PAUSED' })
   const campaign = await createTestCampaign(ctx, { confirmed: 3 })
   await sendCampaign(ctx, campaign.id)
 }
@@ -58,6 +63,7 @@ test('finds the same use as GET /workspace/usage, for every quota with a use', a
   await fillWorkspace(ctx)
   await createTestCtx(database.db)
   const usage = await readUsage(ctx)
+  expect([usage.emails.used, usage.emailsPending.used]).toEqual([2, 1])
   const used = quotaNames.filter((name) => (usage[name].used ?? 0) > 0)
   expect(used).toEqual(
     expect.arrayContaining(['contacts', 'lists', 'customFieldBytes', 'campaignMails', 'singleMails']),

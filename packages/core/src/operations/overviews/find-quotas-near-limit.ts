@@ -57,7 +57,10 @@ const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof recordUses>,
     select workspace_id, sum(queued) from campaigns where sent_at > now() - interval '1 day' group by 1`,
   templates: count('templates'),
   emails: count('mail_requests', `kind = 'EMAIL' and created_at > now() - interval '1 day'`),
-  emailsPending: count('emails', `status = 'PENDING'`),
+  emailsPending: sql`
+    select e.workspace_id, count(*) from emails e
+    join templates t on t.workspace_id = e.workspace_id and t.id = e.template_id and t.status = 'ACTIVE'
+    where e.status = 'PENDING' group by 1`,
   singleMails: count('mail_requests', `kind in ('CAMPAIGN_TEST', 'INVITE') and created_at > now() - interval '1 day'`),
 }
 

@@ -48,7 +48,9 @@ export const Usage = z
     ),
     emails: UsageOfQuota.describe('The emails from templates in the last 24 hours.'),
     emailsPerAddress: UsageOfQuota.describe('The emails from templates to one address in 24 hours.'),
-    emailsPending: UsageOfQuota.describe('The emails from templates that are not sent yet.'),
+    emailsPending: UsageOfQuota.describe(
+      'The emails from templates that are not sent yet, without those of `PAUSED` templates.',
+    ),
     templates: UsageOfQuota.describe('Templates.'),
     notes: UsageOfQuota.describe('Notes.'),
     webhookRequests: UsageOfQuota.describe('The webhook requests under way at once.'),
