@@ -140,9 +140,9 @@ async function install(closers: Closers, server: OtherServer) {
     return child
   }
 
-  /** Starts a mail server that accepts all mails and reports them. */
-  async function startSink() {
-    const child = processes.fork('sink.ts')
+  /** Starts a mail server that accepts all mails and reports them, except those to `stallingDomain`: there it hangs. */
+  async function startSink({ stallingDomain = '' } = {}) {
+    const child = processes.fork('sink.ts', { parameters: [stallingDomain] })
     const port = await receiveMessage<number>(child)
     environment['SMTP_URL'] = `smtp://127.0.0.1:${port}`
     async function takeArrivals(): Promise<Arrival[]> {

@@ -1,12 +1,14 @@
 /**
  * An SMTP server in a separate process. It accepts all mails, and reports to the parent process their recipients, with the
- * times of their DATA commands in nanoseconds.
+ * times of their DATA commands in nanoseconds. It never responds to a recipient at the domain in its parameter.
  */
 import { createServer, type AddressInfo } from 'node:net'
 
 /** A message between processes holds no bigint. */
 export type Arrival = [recipient: string, dataAt: string]
 
+/** An empty domain ends no address. */
+const [, , stallingDomain = ''] = process.argv
 const arrivals: Arrival[] = []
 
 const server = createServer((socket) => {
@@ -25,6 +27,7 @@ const server = createServer((socket) => {
     }
     const command = line.slice(0, 4).toUpperCase()
     if (command === 'RCPT') recipient = /<(.*?)>/.exec(line)?.[1]
+    if (command === 'RCPT' && recipient?.endsWith(`@${stallingDomain}`)) return
     isData = command === 'DATA'
     if (isData) dataAt = process.hrtime.bigint()
     if (command === 'QUIT') return void socket.end('221 bye\r\n')
