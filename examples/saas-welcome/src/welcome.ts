@@ -8,7 +8,8 @@ interface Welcome {
 }
 
 /**
- * Sends the welcome email. The key belongs to the user: however often a program repeats the call, one email is sent.
+ * Sends the welcome email. The key belongs to the user: however often a program repeats the call within 24 hours, one email is
+ * sent.
  * Returns whether it was accepted: nothing is sent to an address that bounced, complained, or was blocked.
  */
 export async function sendWelcome(rapport: Rapport, { templateId, user, verifyUrl }: Welcome): Promise<boolean> {
