@@ -65,7 +65,14 @@ const expected: Record<string, (string | RegExp)[]> = {
     '["MEETING","CALL"]"Asked for an offer for 25 seats."\n"Asked for an offer for 30 seats."\n',
     '["She signs next week.",null]\n"Note not found"\n',
   ],
-  emails: [/verify\/x[^]+\ntrue\n/, '["SENT","HARD"]\n["opted_out",', '["SENT","REQUEST",1]'],
+  emails: [
+    /verify\/x[^]+\ntrue\n/,
+    '["SENT","HARD"]\n["opted_out",',
+    'true\n"COMPLAINED"\n',
+    '["SENT","REQUEST",1]\n',
+    '"audit_entries.subject_id"\n',
+    '["SENT",null]\n',
+  ],
   forms: [
     '<h1>Contact us</h1>',
     '["nmae","unknown field (did you mean \\"name\\"?)"]',
