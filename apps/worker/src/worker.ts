@@ -33,6 +33,7 @@ import { openQueueBackend } from './queues/queue-backend.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
 import { createUnsignedLog } from './jobs/attempt-delivery.ts'
+import { createJobShares, mailJobs } from './jobs/job-shares.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import { createReceiverMemory } from './webhook-delivery/receiver-memory.ts'
 
@@ -150,6 +151,7 @@ async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDep
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     logUnsigned: createUnsignedLog(log),
     tracer,
+    emailJobs: createJobShares(mailJobs),
     liveClaims: new Set(),
   }
 }

@@ -13,6 +13,7 @@ import { drainJobOf, type WorkJob } from '@rapport/core/work/queues.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
 import { createUnsignedLog } from '../src/jobs/attempt-delivery.ts'
+import { createJobShares, mailJobs } from '../src/jobs/job-shares.ts'
 import { createReceiverMemory } from '../src/webhook-delivery/receiver-memory.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { type DrainResult, drainWebhooks } from '../src/jobs/drain-webhooks.ts'
@@ -89,6 +90,7 @@ export async function createTestDeps(
     metrics,
     timings,
     stopping: stopping.signal,
+    emailJobs: createJobShares(mailJobs),
     liveClaims: new Set(),
     stop: () => stopping.abort(),
     async close() {

@@ -2,7 +2,7 @@ import { findUnpublishedEmails } from '@rapport/core/emails/claim-emails.ts'
 import { createEmailBatch } from '@rapport/core/emails/create-email-batch.ts'
 import { readEmail } from '@rapport/core/emails/emails.ts'
 import { type EmailId, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { findPublishableWork } from '@rapport/core/work/publish.ts'
+import { findPublishableWork, markPublished } from '@rapport/core/work/publish.ts'
 import { resumeWorkspace, suspendWorkspace } from '@rapport/core/workspaces/suspension.ts'
 import { createSuppression } from '@rapport/core/suppressions/suppressions.ts'
 import { createTestTemplate } from '@rapport/testing/consent/test-emails.ts'
@@ -102,5 +102,26 @@ test('a job in a suspended workspace ends after its own email', async () => {
   await resumeWorkspace(ctx)
   await send(ids[0])
   await send(ids[59])
+  expect(new Set(await readStatuses(ids))).toEqual(new Set(['SENT']))
+})
+
+test('jobs beyond the share of a workspace end, and their emails go with the others', async () => {
+  const ids = await acceptEmails(12)
+  const published = ids.slice(0, 10)
+  await markPublished(
+    database.db,
+    published.map((id) => ({ workspaceId: ctx.workspaceId, id: uuidOf(id) })),
+  )
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+  const sendNow = deps.mail.send.bind(deps.mail)
+  vi.spyOn(deps.mail, 'send').mockImplementation(async (...mail) => {
+    await opened
+    return sendNow(...mail)
+  })
+  const running = published.slice(0, 5).map(send)
+  await Promise.all(published.slice(5).map(send))
+  expect(listRecipients()).toEqual([])
+  open()
+  await Promise.all(running)
   expect(new Set(await readStatuses(ids))).toEqual(new Set(['SENT']))
 })

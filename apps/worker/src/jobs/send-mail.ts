@@ -25,7 +25,7 @@ import { askAgainForMail, mayBeMailed, nothingToSend } from '@rapport/core/opera
 import { renderMail } from '@rapport/core/operations/mail/render-mail.ts'
 import { type Refusal, reportRefusal } from '@rapport/core/operations/mail/report-refusal.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { requeueWork } from '@rapport/core/work/publish.ts'
+import { requeueWork, unpublishWork } from '@rapport/core/work/publish.ts'
 import { publishAfterCommit } from '@rapport/core/work/publisher.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
@@ -85,21 +85,41 @@ const maxGroups = 10
 
 /** Sends an email from a template, and then those of the workspace that wait without a job. */
 export async function sendEmail(deps: WorkerDeps, job: WorkJob): Promise<void> {
+  const { emailJobs } = deps
+  while (!emailJobs.begin(job.workspaceId)) {
+    await unpublishWork(ctxOf(deps, job), [job.id])
+    if (emailJobs.leave(job.workspaceId)) return
+  }
+  try {
+    await sendEmails(deps, job)
+  } finally {
+    emailJobs.end(job.workspaceId)
+  }
+}
+
+async function sendEmails(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const ctx = ctxOf(deps, job)
   const { workspaceId, kind } = job
   const limit = Math.min(deps.mailRateLimiter.groupSize, maxGroupSize)
   const isLive = (id: string) => [...deps.liveClaims].some((claim) => 'id' in claim && claim.id === id)
   let ids = [job.id]
   let offset = 0
+  async function findNext(): Promise<string[]> {
+    // Other jobs of this process are about to claim some.
+    const found = await findUnpublishedEmails(ctx, { limit: 5 * limit, offset })
+    return found.filter((id) => !isLive(id)).slice(0, limit)
+  }
   for (let group = 1; ids.length > 0; group++) {
     await deps.mailRateLimiter.waitForSingles(ids.length)
-    if (deps.stopping.aborted) return group === 1 ? requeueWork(ctx, ids) : undefined
+    if (deps.stopping.aborted) return group === 1 ? unpublishWork(ctx, ids) : undefined
     const jobs = ids.map((id) => ({ ...job, id }))
     // Another worker takes from the start of the queue, too.
     if ((await sendGroup(deps, jobs)) < ids.length && group > 1) offset += limit
-    // Other jobs of this process are about to claim some.
-    const found = await findUnpublishedEmails(ctx, { limit: 5 * limit, offset })
-    ids = found.filter((id) => !isLive(id)).slice(0, limit)
+    ids = await findNext()
+    if (ids.length === 0 && deps.emailJobs.takeLeft(workspaceId)) {
+      offset = 0
+      ids = await findNext()
+    }
     const [next] = ids
     if (next !== undefined && group === maxGroups) return publishAfterCommit(ctx.db, { workspaceId, kind, id: next })
   }

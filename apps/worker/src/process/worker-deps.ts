@@ -10,6 +10,7 @@ import type { QuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { MailRateLimiter } from '../smtp/mail-rate-limiter.ts'
 import type { CountedMailTransport, WorkerMetrics } from './metrics.ts'
 import type { OutboundHttp } from '../webhook-delivery/outbound-http.ts'
+import type { JobShares } from '../jobs/job-shares.ts'
 import type { WorkerTimings } from './worker-timings.ts'
 
 /** The dependencies of every job. */
@@ -39,6 +40,8 @@ export interface WorkerDeps {
   timings: WorkerTimings
   /** Aborted when the worker shuts down: long-running jobs release and requeue the rest of their work. */
   stopping: AbortSignal
+  /** Which jobs for emails to one person run. */
+  emailJobs: JobShares
   /** The claims of this process, each entered before it is sent and removed after its end is confirmed. */
   liveClaims: Set<{ readonly tokens: readonly string[] }>
 }

@@ -5,6 +5,7 @@ import { type QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { clearCustomField, clearList, clearWorkspace, eraseContact, releaseCompany } from '../jobs/clear-deleted.ts'
 import { describeResult, drainWebhooks, type JobControl } from '../jobs/drain-webhooks.ts'
 import { runHourlyMaintenance } from '../jobs/hourly-maintenance.ts'
+import { mailJobs } from '../jobs/job-shares.ts'
 import { releaseMails } from '../jobs/release-mails.ts'
 import { runImport } from '../jobs/run-import.ts'
 import { sendCampaignBatch } from '../jobs/send-campaign-batch.ts'
@@ -58,8 +59,7 @@ export function createQueueHandlers(deps: WorkerDeps, config: WorkerConfig): Rec
       concurrency: config.WORKER_CONCURRENCY,
     },
     campaigns: { handle: handle('campaigns'), concurrency: 4 },
-    // A workspace has at most half of them, unless it sends several kinds of single mails.
-    mail: { handle: handle('mail'), concurrency: 10 },
+    mail: { handle: handle('mail'), concurrency: mailJobs },
     imports: { handle: handle('imports'), concurrency: 2 },
     // Hourly maintenance runs to its end: further jobs erase contacts meanwhile.
     maintenance: { handle: handle('maintenance'), concurrency: 3 },

@@ -21,7 +21,13 @@ export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Pro
   await setDueAt(ctx, atOnce, isOneOf(uuids))
 }
 
-/** The same for work that no job has claimed. The row of a claim is not locked: a job that renews it does not wait. */
+/** Makes the next poll publish work again that is due, and that no job has claimed. It keeps its place. */
+export async function unpublishWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
+  const isUnclaimed = and(isOneOf(uuids), isDue, isNull(work.token))
+  await ctx.db.update(work).set({ publishedAt: null }).where(lockedInOrder(ctx, isUnclaimed))
+}
+
+/** As `requeueWork`, for work that no job has claimed. The row of a claim is not locked: a job that renews it does not wait. */
 export async function requeueUnclaimedWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
   await setDueAt(ctx, atOnce, and(isOneOf(uuids), isNull(work.token)))
 }

@@ -178,6 +178,22 @@ export const availabilityGuards: readonly TestedGuard[] = [
     tests: ['apps/worker/src/queues/queue-backend.int.test.ts'],
   },
   {
+    promise: 'availability',
+    name: 'the emails of a workspace whose mail server hangs take all connections',
+    file: 'apps/worker/src/smtp/connection-slots.ts',
+    search: 'usedBy(source) < free',
+    replacement: 'free > 0',
+    tests: ['apps/worker/src/smtp/connection-slots.int.test.ts', 'apps/worker/src/smtp/connection-slots.test.ts'],
+  },
+  {
+    promise: 'availability',
+    name: 'the emails of a workspace whose mail server hangs take all jobs',
+    file: 'apps/worker/src/jobs/job-shares.ts',
+    search: 'own > 0 && own >= concurrency - countAll()',
+    replacement: 'own >= concurrency',
+    tests: ['apps/worker/src/jobs/send-email-groups.int.test.ts', 'apps/worker/src/jobs/job-shares.test.ts'],
+  },
+  {
     promise: 'input',
     name: 'a message of Twilio SendGrid needs no signature',
     file: `${core}/mail/providers/sendgrid.ts`,
