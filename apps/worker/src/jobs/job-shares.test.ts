@@ -17,7 +17,7 @@ test('one workspace runs five of ten jobs, two run eight, and a third one finds 
   expect(shares.begin(third)).toBe(true)
 })
 
-test('work that is left is told once to the jobs that run, and to none that begins later', () => {
+test('work that is left is told once, to a job that runs, not to one that begins later', () => {
   const shares = createJobShares(2)
   expect(shares.leave(one)).toBe(false)
   shares.begin(one)
