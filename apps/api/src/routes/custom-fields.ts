@@ -1,4 +1,3 @@
-import { requireInNoTemplate } from '@rapport/core/emails/templates/field-in-templates.ts'
 import { deleteCustomField } from '@rapport/core/operations/webhooks/delete-custom-field.ts'
 import {
   lockCustomField,
@@ -18,13 +17,7 @@ import { lockQuotas } from '@rapport/core/quotas/require-quota.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import {
-  commitIfMatch,
-  type CurrentRecord,
-  ifMatch,
-  ifMatchAfter,
-  recordById,
-} from '../http/conditional-requests/if-match.ts'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams } from './shapes.ts'
 
@@ -112,27 +105,20 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/custom-fields/:id',
     {
-      config: { errorStatuses: [409] },
       schema: {
         ...common,
         operationId: 'customFields.delete',
         summary: 'Delete a custom field',
         description:
-          'The field is deleted immediately, and its values from all contacts or deals in the background. Until then, creating a field with the same `object` and `key` returns 409. Returns 409 `in_use` if a template for emails has the field. Webhooks whose filter names the field are disabled.',
+          'The field is deleted immediately; its values are removed from all contacts or deals in the background. Until they are removed, creating a field with the same `object` and `key` returns 409. Webhooks whose filter names the field are disabled.',
         params,
         response: { 204: Empty },
       },
     },
-    ifMatchAfter(currentField, async (request, reply) => {
-      await requireInNoTemplate(request.ctx, request.params.id)
-      return commitIfMatch(request, reply, {
-        record: currentField,
-        async work() {
-          await deleteCustomField(request.ctx, request.params.id)
-          reply.code(204)
-          return null
-        },
-      })
+    ifMatch(currentField, async (request, reply) => {
+      await deleteCustomField(request.ctx, request.params.id)
+      reply.code(204)
+      return null
     }),
   )
 }

@@ -69,20 +69,6 @@ test('a template that names what is not declared is a 400 with line and column',
   expect(wrong.body['issues']).toEqual([{ path: 'variables.0.example', message: 'must be a number' }])
 })
 
-test('a custom field that a template has is deleted after the template was changed', async () => {
-  const fieldId = String(
-    (await api.create('/custom-fields', workspace.token, { key: 'plan', label: 'Plan', type: 'TEXT' }))['id'],
-  )
-  await createTemplate({ text: 'Your plan' })
-  const id = await createTemplate({ html: '{{ contact.plan }}' })
-  const message =
-    'The template "Reset" has the custom field "plan": html: unknown variable "contact.plan" at line 1, column 4'
-  expectError(await call('DELETE', `/custom-fields/${fieldId}`), 409, message)
-  expect((await call('GET', `/custom-fields/${fieldId}`)).status).toBe(200)
-  await call('PATCH', `/templates/${id}`, { html: 'Your plan' })
-  expect((await call('DELETE', `/custom-fields/${fieldId}`)).status).toBe(204)
-})
-
 test('only an ADMIN writes templates, a MEMBER sends emails', async () => {
   const id = await createTemplate()
   const member = await api.issueKey(workspace.token, 'MEMBER')

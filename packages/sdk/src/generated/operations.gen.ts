@@ -874,7 +874,7 @@ export class CustomFields extends Resource {
   /**
    * Delete a custom field.
    *
-   * The field is deleted immediately, and its values from all contacts or deals in the background. Until then, creating a field with the same `object` and `key` returns 409. Returns 409 `in_use` if a template for emails has the field. Webhooks whose filter names the field are disabled.
+   * The field is deleted immediately; its values are removed from all contacts or deals in the background. Until they are removed, creating a field with the same `object` and `key` returns 409. Webhooks whose filter names the field are disabled.
    *
    * Requires the role MEMBER.
    */

@@ -13041,10 +13041,6 @@ export type CustomFieldsDeleteErrors = {
      */
     408: Error;
     /**
-     * The request conflicts with the current state of a record, or with a request that is still running.
-     */
-    409: Error;
-    /**
      * The record has changed since it was read.
      */
     412: Error;
