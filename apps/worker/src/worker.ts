@@ -151,7 +151,7 @@ async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDep
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     logUnsigned: createUnsignedLog(log),
     tracer,
-    emailJobs: createJobShares(mailJobs),
+    jobShares: createJobShares(mailJobs),
     liveClaims: new Set(),
   }
 }

@@ -90,7 +90,7 @@ export async function createTestDeps(
     metrics,
     timings,
     stopping: stopping.signal,
-    emailJobs: createJobShares(mailJobs),
+    jobShares: createJobShares(mailJobs),
     liveClaims: new Set(),
     stop: () => stopping.abort(),
     async close() {

@@ -105,23 +105,45 @@ test('a job in a suspended workspace ends after its own email', async () => {
   expect(new Set(await readStatuses(ids))).toEqual(new Set(['SENT']))
 })
 
-test('jobs beyond the share of a workspace end, and their emails go with the others', async () => {
-  const ids = await acceptEmails(12)
-  const published = ids.slice(0, 10)
-  await markPublished(
-    database.db,
-    published.map((id) => ({ workspaceId: ctx.workspaceId, id: uuidOf(id) })),
-  )
+/** Holds all mails until the returned function is called. */
+function holdMails(): () => void {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
   const sendNow = deps.mail.send.bind(deps.mail)
   vi.spyOn(deps.mail, 'send').mockImplementation(async (...mail) => {
     await opened
     return sendNow(...mail)
   })
-  const running = published.slice(0, 5).map(send)
-  await Promise.all(published.slice(5).map(send))
+  return open
+}
+
+const markAllPublished = (ids: readonly EmailId[]) =>
+  markPublished(
+    database.db,
+    ids.map((id) => ({ workspaceId: ctx.workspaceId, id: uuidOf(id) })),
+  )
+
+test('jobs beyond the share of a workspace end, and their emails go with the others', async () => {
+  const ids = await acceptEmails(12)
+  const open = holdMails()
+  const running = ids.slice(0, 5).map(send)
+  await Promise.all(ids.slice(5, 10).map(send))
+  // The poll may do so after their jobs have begun.
+  await markAllPublished(ids.slice(0, 10))
   expect(listRecipients()).toEqual([])
   open()
   await Promise.all(running)
   expect(new Set(await readStatuses(ids))).toEqual(new Set(['SENT']))
+})
+
+test('an email that was left to jobs that stop is published by the next poll', async () => {
+  const ids = await acceptEmails(6)
+  const open = holdMails()
+  const running = ids.slice(0, 5).map(send)
+  await send(ids[5])
+  await markAllPublished(ids)
+  deps.stop()
+  open()
+  await Promise.all(running)
+  const [left] = ids.slice(5)
+  expect((await findPublishable()).map(({ id }) => id)).toEqual(left && [uuidOf(left)])
 })

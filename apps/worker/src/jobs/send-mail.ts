@@ -57,6 +57,15 @@ const emails: SingleMail<ClaimedEmail, EmailOutcome> = {
 
 /** Sends a service mail. Throws if it should be retried: the queue then runs the job again after a delay. */
 export async function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
+  deps.jobShares.begin('single', job.id)
+  try {
+    await sendServiceMail(deps, job)
+  } finally {
+    deps.jobShares.end('single')
+  }
+}
+
+async function sendServiceMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
   // Before the claim: after a crash, a claimed mail counts as sent.
   await deps.mailRateLimiter.waitForSingles(1)
   if (deps.stopping.aborted) return requeueWork(ctxOf(deps, job), [job.id])
@@ -85,15 +94,12 @@ const maxGroups = 10
 
 /** Sends an email from a template, and then those of the workspace that wait without a job. */
 export async function sendEmail(deps: WorkerDeps, job: WorkJob): Promise<void> {
-  const { emailJobs } = deps
-  while (!emailJobs.begin(job.workspaceId)) {
-    await unpublishWork(ctxOf(deps, job), [job.id])
-    if (emailJobs.leave(job.workspaceId)) return
-  }
+  if (!deps.jobShares.begin(job.workspaceId, job.id)) return
   try {
     await sendEmails(deps, job)
   } finally {
-    emailJobs.end(job.workspaceId)
+    // Left at this moment, or to a job that failed.
+    await unpublishWork(ctxOf(deps, job), deps.jobShares.end(job.workspaceId))
   }
 }
 
@@ -102,8 +108,7 @@ async function sendEmails(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const { workspaceId, kind } = job
   const limit = Math.min(deps.mailRateLimiter.groupSize, maxGroupSize)
   const isLive = (id: string) => [...deps.liveClaims].some((claim) => 'id' in claim && claim.id === id)
-  let ids = [job.id]
-  let offset = 0
+  let [ids, areFound, offset] = [[job.id], false, 0]
   async function findNext(): Promise<string[]> {
     // Other jobs of this process are about to claim some.
     const found = await findUnpublishedEmails(ctx, { limit: 5 * limit, offset })
@@ -111,17 +116,18 @@ async function sendEmails(deps: WorkerDeps, job: WorkJob): Promise<void> {
   }
   for (let group = 1; ids.length > 0; group++) {
     await deps.mailRateLimiter.waitForSingles(ids.length)
-    if (deps.stopping.aborted) return group === 1 ? unpublishWork(ctx, ids) : undefined
+    if (deps.stopping.aborted) return unpublishWork(ctx, ids)
     const jobs = ids.map((id) => ({ ...job, id }))
     // Another worker takes from the start of the queue, too.
-    if ((await sendGroup(deps, jobs)) < ids.length && group > 1) offset += limit
-    ids = await findNext()
-    if (ids.length === 0 && deps.emailJobs.takeLeft(workspaceId)) {
-      offset = 0
-      ids = await findNext()
+    if ((await sendGroup(deps, jobs)) < ids.length && areFound) offset += limit
+    if (group === maxGroups) {
+      const [next] = await findNext()
+      if (next !== undefined) publishAfterCommit(ctx.db, { workspaceId, kind, id: next })
+      return
     }
-    const [next] = ids
-    if (next !== undefined && group === maxGroups) return publishAfterCommit(ctx.db, { workspaceId, kind, id: next })
+    const left = deps.jobShares.takeLeft(workspaceId, limit)
+    areFound = left.length === 0
+    ids = areFound ? await findNext() : left
   }
 }
 

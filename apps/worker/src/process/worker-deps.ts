@@ -40,8 +40,8 @@ export interface WorkerDeps {
   timings: WorkerTimings
   /** Aborted when the worker shuts down: long-running jobs release and requeue the rest of their work. */
   stopping: AbortSignal
-  /** Which jobs for emails to one person run. */
-  emailJobs: JobShares
+  /** Which jobs for single mails run. */
+  jobShares: JobShares
   /** The claims of this process, each entered before it is sent and removed after its end is confirmed. */
   liveClaims: Set<{ readonly tokens: readonly string[] }>
 }

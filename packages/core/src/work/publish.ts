@@ -23,6 +23,7 @@ export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Pro
 
 /** Makes the next poll publish work again that is due, and that no job has claimed. It keeps its place. */
 export async function unpublishWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
+  if (uuids.length === 0) return
   const isUnclaimed = and(isOneOf(uuids), isDue, isNull(work.token))
   await ctx.db.update(work).set({ publishedAt: null }).where(lockedInOrder(ctx, isUnclaimed))
 }

@@ -189,7 +189,7 @@ export const availabilityGuards: readonly TestedGuard[] = [
     promise: 'availability',
     name: 'the emails of a workspace whose mail server hangs take all jobs',
     file: 'apps/worker/src/jobs/job-shares.ts',
-    search: 'own > 0 && own >= concurrency - countAll()',
+    search: 'own > 0 && own >= countFree()',
     replacement: 'own >= concurrency',
     tests: ['apps/worker/src/jobs/send-email-groups.int.test.ts', 'apps/worker/src/jobs/job-shares.test.ts'],
   },
