@@ -62,8 +62,9 @@ function isWithheld(ctx: Ctx, isTrue: boolean): SQL {
   const withheld = ctx.db
     .select({ id: mails.id })
     .from(visitorMails)
-    .innerJoin(mails, isAskedOf)
-    .where(inArray(visitorMails.status, ['WITHHELD', 'GIVEN_UP']))
+    .innerJoin(mails, eq(mails.workspaceId, visitorMails.workspaceId))
+    // Not a condition of the join: PostgreSQL would ask for each subscription of the list.
+    .where(and(isAskedOf(ctx), inArray(visitorMails.status, ['WITHHELD', 'GIVEN_UP'])))
   return isTrue ? exists(withheld) : notExists(withheld)
 }
 

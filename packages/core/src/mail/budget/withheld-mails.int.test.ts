@@ -100,6 +100,25 @@ test('a person who asks to come back is counted and listed until the email is se
   expect([await listStatuses(true), await listStatuses(false)]).toEqual([[], ['PENDING', 'CONFIRMED']])
 })
 
+test.each([
+  ['opts out', { reason: 'OPTED_OUT', source: 'LINK' }],
+  ['bounces', { reason: 'BOUNCED', source: 'MAIL_EVENT' }],
+  ['is in a file of bounces', { reason: 'BOUNCED', source: 'IMPORT', at: after(-24) }],
+  ['is blocked', { reason: 'MANUAL', source: 'API' }],
+] as const)('a person who asks to come back and then %s is neither counted nor listed', async (_name, said) => {
+  const email = 'ada-1@example.com'
+  await addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })
+  await suppress(ctx, [{ email, reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents: false })
+  await askVisitors(ctx, list.id, { count: 1 })
+  await askVisitors(ctx, list.id, { count: 1, name: 'ada' })
+  await suppress(ctx, [{ email, ...said }], { emitsEvents: false })
+  await releaseVisitorMails(ctx)
+  expect(await listVisitorMails(ctx, 'WITHHELD')).toEqual([email])
+  expect((await listSubscribers(ctx, list.id, { withheld: true, limit: 10, sort: '-createdAt' })).data).toEqual([])
+  expect((await readList(ctx, list.id)).withheldConfirmations).toBe(0)
+  expect(await readEvents()).toEqual([])
+})
+
 test('the owners get an email, once a day, that says what waits', async () => {
   await join('OWNER', 'owner@example.com')
   await join('ADMIN', 'admin@example.com')
