@@ -105,6 +105,8 @@ test('an opt-out that an export sums up is new of a contact that is only blocked
   const list = await createTestList(ctx)
   await addSubscriber(ctx, list.id, { email: 'a@example.com', status: 'CONFIRMED' })
   const { suppression } = await createSuppression(ctx, { email: 'a@example.com', reason: 'MANUAL' })
+  const columns = '{"emailSubscribedStatus":null}'
+  expect(await runTestImport(ctx, exportOfA, { listId: list.id, columns })).toMatchObject({ optedOut: 0 })
   expect(await runTestImport(ctx, exportOfA, { listId: list.id })).toMatchObject({ optedOut: 1 })
   expect(await runTestImport(ctx, exportOfA, { listId: list.id })).toMatchObject({ optedOut: 0 })
   await liftSuppression(ctx, suppression.id, { note: 'lifted' })

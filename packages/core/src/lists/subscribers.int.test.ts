@@ -21,7 +21,9 @@ import { requestSubscription, subscribe } from './subscribe.ts'
 import type { Subscription } from '../consent/subscriptions.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
+import { liftSuppression } from '../suppressions/lift-suppression.ts'
 import { suppress } from '../suppressions/suppress.ts'
+import { createSuppression } from '../suppressions/suppressions.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -102,11 +104,15 @@ describe('adding a subscriber', () => {
     expect(await mailsOf()).toBe(0)
   })
 
-  test('tells a bounce by its reason also if its suppression is lost, for every list', async () => {
+  test('tells a bounce whose suppression is lost for every list, until one is lifted', async () => {
     await set('BOUNCED')
     const other = await createTestList(ctx, { name: 'Other' })
     for (const { id } of [list, other])
       await expect(addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })).rejects.toMatchObject(bounced)
+    const { suppression } = await createSuppression(ctx, { email: ada.email, reason: 'BOUNCED' })
+    await liftSuppression(ctx, suppression.id, { note: 'It receives again' })
+    expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status: 'CONFIRMED' })
+    for (const { id } of [list, other]) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })
   })
 
   test('rejects the email of a deleted opt-out without creating a contact', async () => {
