@@ -19,7 +19,7 @@ test('one workspace runs five of ten jobs, two run eight, and a third one finds 
   expect(shares.begin(third, 'id')).toBe(true)
 })
 
-test('beside five other single mails, the emails of a workspace run in three of ten jobs', () => {
+test('beside five other mails, the emails of a workspace run in three of ten jobs', () => {
   const shares = createJobShares(10)
   for (let n = 0; n < 5; n++) shares.begin('single', 'id')
   expect(beginAll(shares, one)).toBe(3)
