@@ -11,6 +11,7 @@ import { claimTestEmail, createTestEmail, createTestTemplate } from '@rapport/te
 import { listEventTypes, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { startRefusingSmtp } from '../../test/refusing-smtp.ts'
@@ -124,16 +125,22 @@ test('an email waits 24 hours for a paused template, and leaves the quota to oth
   await expect(deleteTemplate(ctx, other.id)).rejects.toMatchObject({ code: 'in_use' })
 })
 
-test('an email whose domain is not verified any more fails: no other sender is used', async () => {
+test('an email fails while its domain is not verified, and the next is sent once it is', async () => {
   const template = await createTestTemplate(ctx, { fromEmail: 'ada@belts.example' })
-  const { id } = await createTestEmail(ctx, template.id)
   const strict = { ...deps, settings: { ...deps.settings, requiresVerifiedDomain: true } }
-  await sendEmail(strict, jobOf(ctx, 'EMAIL', uuidOf(id)))
+  const sendStrictly = (id: EmailId) => sendEmail(strict, jobOf(ctx, 'EMAIL', uuidOf(id)))
+  const { id } = await createTestEmail(ctx, template.id)
+  await sendStrictly(id)
   expect(await readEmail(ctx, id)).toMatchObject({
     status: 'FAILED',
     reason: expect.stringContaining('The domain belts.example is not verified'),
   })
   expect(await listEventTypes(ctx)).toEqual(['contact.created', 'email.failed'])
+  await addVerifiedDomain(ctx, 'belts.example')
+  smtp.decide(() => 'accept')
+  const next = await createTestEmail({ ...ctx, settings: strict.settings }, template.id)
+  await sendStrictly(next.id)
+  expect(await readEmail(ctx, next.id)).toMatchObject({ status: 'SENT' })
 })
 
 test.each(['AUTH', 'MAIL'] as const)('an email that is refused at %s waits for the repair', async (refusal) => {

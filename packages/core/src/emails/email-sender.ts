@@ -1,6 +1,6 @@
 /**
  * The sender of the emails from a template. What it needs of the workspace and its domains takes several queries, so a
- * process reads it at most every five seconds: a change takes effect after this time.
+ * process reads it at most every five seconds: a change takes effect after this time, and a permission at once.
  */
 import { LRUCache } from 'lru-cache'
 import { requireSenderOf } from '../campaigns/campaigns.ts'
@@ -40,7 +40,12 @@ export async function requireTemplateSender(ctx: Ctx, fromEmail: string | null):
 
 const senders = new LRUCache<string, EmailSender, { ctx: Ctx; named: NamedSender }>({
   ...options,
-  fetchMethod: (_key, _stale, { context: { ctx, named } }) => loadSender(ctx, named),
+  async fetchMethod(_key, _stale, { context: { ctx, named }, options }) {
+    const sender = await loadSender(ctx, named)
+    // A refusal fails an email, and the API may have accepted it because the sender is allowed again.
+    if (sender.refusal) options.ttl = 1
+    return sender
+  },
 })
 
 export function readEmailSender(ctx: Ctx, named: NamedSender): Promise<EmailSender> {
