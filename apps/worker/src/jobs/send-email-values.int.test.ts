@@ -8,6 +8,8 @@ import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/te
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf, type TestDeps } from '../../test/fixtures.ts'
+import { startRefusingSmtp } from '../../test/refusing-smtp.ts'
+import { classifyError } from '../smtp/mail-transport.ts'
 import { sendEmail } from './send-mail.ts'
 
 const database = useTestDatabase()
@@ -121,4 +123,22 @@ describe('a server that quotes a value of the email: nothing keeps it', () => {
       expect(logged).toHaveLength(1)
     },
   )
+})
+
+test('the line of a response that names the recipient keeps its code', async () => {
+  const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+  const server = await startRefusingSmtp('RCPT', '550-ada@example.com unknown\r\n550 5.1.1 in MX1.EXAMPLE.COM')
+  const refused = await createTestDeps(database.db, { smtpUrl: server.url })
+  await send(id, refused)
+  await refused.close()
+  await server.close()
+  expect(await readEmail(ctx, id)).toMatchObject({ reason: '550-recipient unknown\n550 5.1.1 in MX1.EXAMPLE.COM' })
+})
+
+test('a failure without a response of a server is shown as it is', async () => {
+  const { id } = await createTestEmail(ctx, (await createTestTemplate(ctx)).id)
+  const reason = 'getaddrinfo ENOTFOUND smtp01.internal'
+  const mail = { ...deps.mail, send: async () => classifyError(new Error(reason), false) }
+  await send(id, { ...deps, mail })
+  expect(await readEmail(ctx, id)).toMatchObject({ status: 'PENDING', reason })
 })

@@ -204,7 +204,7 @@ async function attempt<Mail extends ClaimedMail | ClaimedEmail, Outcome extends 
 }
 
 const withoutValues = (outcome: EmailOutcome): EmailOutcome =>
-  outcome.kind === 'sent' ? outcome : { ...outcome, error: hideValues(outcome.error) }
+  'isResponse' in outcome ? { ...outcome, error: hideValues(outcome.error) } : outcome
 
 const lostConnection: Refused = {
   kind: 'refused',

@@ -13,7 +13,7 @@ test.each([
 ])('classifies the SMTP code %d as refused (temporary: %s)', (responseCode, temporary) => {
   const response = `${responseCode} 5.1.1 reason`
   const refused = error(`Can't send mail: ${response}`, { code: 'EENVELOPE', responseCode, response })
-  const outcome = { kind: 'refused', temporary, error: response }
+  const outcome = { kind: 'refused', temporary, error: response, isResponse: true }
   for (const command of ['RCPT TO', 'DATA']) {
     const bounce = { class: temporary ? 'SOFT' : 'HARD', code: '5.1.1' }
     const scope = responseCode === 421 ? { affectsAll: true } : { bounce }

@@ -150,14 +150,14 @@ function openSigner(): (mail: SendMailOptions, key: DkimKey) => Promise<SendMail
 /**
  * Servers quote the address of the recipient. The text is logged, and may be recorded for other recipients too: see
  * `decideOutcomes`. A longer word that contains it, such as a token, is hidden as a whole: without the address,
- * `hideValues` might take it for a plain one.
+ * `hideValues` might take it for a plain one. The code before a line that is not the last one, as `550-`, stays.
  */
 function hideAddress(outcome: MailOutcome, address: string): MailOutcome {
   if (outcome.kind === 'sent') return outcome
   const quoted = new RegExp(escapeRegExp(address), 'gi')
-  const error = outcome.error.replace(/\S+/g, (word) => {
+  const error = outcome.error.replace(/(^[245]\d\d-)?(\S+)/gm, (_, code: string | undefined, word: string) => {
     const rest = word.replace(quoted, '')
-    return rest !== word && /\w/.test(rest) ? '[value]' : word.replace(quoted, 'recipient')
+    return (code ?? '') + (rest !== word && /\w/.test(rest) ? '[value]' : word.replace(quoted, 'recipient'))
   })
   return { ...outcome, error }
 }
@@ -176,11 +176,12 @@ interface SmtpError extends Error {
 export function classifyError(error: unknown, isMessageStarted: boolean): MailOutcome {
   const { responseCode, response, code, message } = error as SmtpError
   const text = cleanDetail(response ?? message ?? String(error))
-  if (responseCode === undefined && isMessageStarted) return { kind: 'ambiguous', error: text }
+  const said = { error: text, ...(response !== undefined && { isResponse: true }) }
+  if (responseCode === undefined && isMessageStarted) return { kind: 'ambiguous', ...said }
   const temporary = responseCode === undefined ? code !== 'EENVELOPE' : responseCode < 500
-  if (affectsAllMails(error as SmtpError)) return { kind: 'refused', temporary, error: text, affectsAll: true }
+  if (affectsAllMails(error as SmtpError)) return { kind: 'refused', temporary, ...said, affectsAll: true }
   const bounce = responseCode !== undefined && { bounce: classifyBounce({ smtpCode: responseCode, text }) }
-  return { kind: 'refused', temporary, error: text, ...bounce }
+  return { kind: 'refused', temporary, ...said, ...bounce }
 }
 
 /** Whether every other mail would be refused too. A refused RCPT TO or DATA concerns one recipient or one message. */

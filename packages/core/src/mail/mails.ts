@@ -68,8 +68,8 @@ export async function purgeMails(db: Db): Promise<number> {
 /**
  * `ambiguous`: the connection was lost before the response, so the server may have accepted the mail. `affectsAll`:
  * every other mail would fail too (no connection, login or sender refused, rendering failed). `bounce`: the server
- * refused this recipient or this message. `isUnattempted`: no server was asked. `providerMessageId`: see
- * `findProviderMessageId`.
+ * refused this recipient or this message. `isUnattempted`: no server was asked. `isResponse`: `error` is what
+ * a server said. `providerMessageId`: see `findProviderMessageId`.
  */
 export type MailOutcome =
   | { kind: 'sent'; providerMessageId?: string | null }
@@ -79,9 +79,10 @@ export type MailOutcome =
       error: string
       affectsAll?: boolean
       isUnattempted?: boolean
+      isResponse?: boolean
       bounce?: Bounce
     }
-  | { kind: 'ambiguous'; error: string }
+  | { kind: 'ambiguous'; error: string; isResponse?: boolean }
 
 /** Whether a later attempt may succeed. A login or sender that is refused may be repaired until then. */
 export const mayPassLater = ({ temporary, affectsAll }: Extract<MailOutcome, { kind: 'refused' }>): boolean =>
