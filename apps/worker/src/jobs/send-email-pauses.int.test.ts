@@ -90,7 +90,7 @@ test('the refusal of the two hundredth address that does not exist pauses its te
   expect(await readEmail(ctx, last.id)).toMatchObject({ status: 'FAILED', bounceClass: 'HARD' })
 })
 
-test('an email waits 24 hours for a paused template, and leaves the quota to others', async () => {
+test('an email of a paused template fails at the age of 24 hours, and holds no quota', async () => {
   await setQuotas(ctx, { emailsPending: 2 })
   const [paused, other] = [await createTestTemplate(ctx), await createTestTemplate(ctx)]
   const { id: old } = await createTestEmail(ctx, paused.id, { to: { email: 'old@example.com' } })
@@ -111,7 +111,7 @@ test('an email waits 24 hours for a paused template, and leaves the quota to oth
   expect(await readStatus(old)).toBe('PENDING')
   await resumeWorkspace(ctx)
   await purgeExpired(deps)
-  const reason = 'The email waited for 24 hours, because its template is PAUSED'
+  const reason = 'The email was accepted more than 24 hours ago, and its template is PAUSED'
   expect(await readEmail(ctx, old)).toMatchObject({ status: 'FAILED', reason, endedAt: expect.any(String) })
   const { rows } = await database.pool.query('select sealed_data from emails where id = $1', [uuidOf(old)])
   expect(rows).toEqual([{ sealed_data: null }])

@@ -40,7 +40,7 @@ export const EmailRecord = z
     status: z
       .enum(emailStatuses)
       .describe(
-        '`PENDING`: it waits, or is being sent. `SENT`: the mail server accepted it. `FAILED`: refused, not rendered, its sender no longer allowed, or its template `PAUSED` for 24 hours. `INTERRUPTED`: it may have been sent, and is not sent again. `SKIPPED`: the address is suppressed by now.',
+        '`PENDING`: it waits, or is being sent. `SENT`: the mail server accepted it. `FAILED`: refused, not rendered, its sender no longer allowed, or its template `PAUSED` when it is 24 hours old. `INTERRUPTED`: it may have been sent, and is not sent again. `SKIPPED`: the address is suppressed by now.',
       ),
     reason: z.string().nullable().describe('Why it was not sent, or why the last attempt failed. `null` otherwise.'),
     bounceClass: BounceClass.nullable(),

@@ -1,4 +1,4 @@
-/** Emails that have waited too long for their template. */
+/** Emails that are too old to be sent when their template is activated. */
 import { randomUUID } from 'node:crypto'
 import { getTableColumns, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
@@ -9,7 +9,7 @@ import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { isAmongStoppedWorkspaces } from '../request/workspace-state.ts'
 import { endEmails } from './record-emails.ts'
 
-const reason = 'The email waited for 24 hours, because its template is PAUSED'
+const reason = 'The email was accepted more than 24 hours ago, and its template is PAUSED'
 
 /**
  * A condition on a row of `work`: its email is parked. As long as a temporary refusal may delay it, a PAUSED template may,
@@ -20,8 +20,8 @@ const isExpired = sql`
     and work.created_at < now() - interval '24 hours'`
 
 /**
- * Ends up to 1,000 emails of each workspace that have waited for 24 hours and whose template is PAUSED: they become FAILED.
- * Returns their number. Those of suspended workspaces wait.
+ * Ends up to 1,000 emails of each workspace that were accepted more than 24 hours ago and whose template is PAUSED: they
+ * become FAILED. Returns their number. Those of suspended workspaces wait.
  */
 export async function expireEmails(db: Db): Promise<number> {
   let expired = 0

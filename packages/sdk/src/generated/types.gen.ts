@@ -2217,7 +2217,7 @@ export type Email = {
      */
     ground: 'REQUEST' | 'CONTRACT' | 'SECURITY' | 'LEGAL';
     /**
-     * `PENDING`: it waits, or is being sent. `SENT`: the mail server accepted it. `FAILED`: refused, not rendered, its sender no longer allowed, or its template `PAUSED` for 24 hours. `INTERRUPTED`: it may have been sent, and is not sent again. `SKIPPED`: the address is suppressed by now.
+     * `PENDING`: it waits, or is being sent. `SENT`: the mail server accepted it. `FAILED`: refused, not rendered, its sender no longer allowed, or its template `PAUSED` when it is 24 hours old. `INTERRUPTED`: it may have been sent, and is not sent again. `SKIPPED`: the address is suppressed by now.
      */
     status: 'PENDING' | 'SENT' | 'FAILED' | 'INTERRUPTED' | 'SKIPPED';
     /**
@@ -5297,7 +5297,7 @@ export type Template = {
      */
     version: number;
     /**
-     * `PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again. After 24 hours they become `FAILED`.
+     * `PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again. 24 hours after they were accepted, they become `FAILED`.
      */
     status: 'ACTIVE' | 'PAUSED';
     /**
@@ -5431,7 +5431,7 @@ export type TemplateSummary = {
      */
     version: number;
     /**
-     * `PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again. After 24 hours they become `FAILED`.
+     * `PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again. 24 hours after they were accepted, they become `FAILED`.
      */
     status: 'ACTIVE' | 'PAUSED';
     /**

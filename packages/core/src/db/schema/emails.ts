@@ -6,7 +6,7 @@
  * | PENDING     |                      | accepted, with a row of `work`; claimed or not                               |
  * |             | PENDING              | refused for now: it waits for the next of at most five repetitions           |
  * | SENT        | PENDING, INTERRUPTED | accepted by the mail server                                                  |
- * | FAILED      | PENDING, INTERRUPTED | refused, could not be rendered, or waited for 24 hours for its template       |
+ * | FAILED      | PENDING, INTERRUPTED | refused, not rendered, or a day old while its template is PAUSED             |
  * | SKIPPED     | PENDING, INTERRUPTED | the address of the contact is suppressed by now                              |
  * | INTERRUPTED | PENDING              | may have been sent: ambiguous response, crash, restored backup               |
  */

@@ -21,7 +21,7 @@ export async function renderPausedMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     language: english,
     title: 'A template was paused',
     paragraphs: [
-      `The template “${toMailName(name)}” (${id}) was paused: ${pauseReason}. POST /emails responds with 409 for it, and the emails that were accepted before wait, for at most 24 hours: then they become FAILED.`,
+      `The template “${toMailName(name)}” (${id}) was paused: ${pauseReason}. POST /emails responds with 409 for it, and the emails that were accepted before wait. 24 hours after they were accepted, they become FAILED.`,
       `To see which emails were reported, list them: GET /emails?templateId=${id}. Send emails only to people who expect them, at addresses that they gave you.`,
       `To go on, send PATCH /templates/${id} with the body { "status": "ACTIVE" }. What was reported before does not count any more.`,
     ],

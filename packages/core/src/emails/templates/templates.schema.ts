@@ -53,7 +53,7 @@ export const Template = z
     status: z
       .enum(templateStatuses)
       .describe(
-        '`PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again. After 24 hours they become `FAILED`.',
+        '`PAUSED`: no email is accepted, and those that were accepted wait until it is `ACTIVE` again. 24 hours after they were accepted, they become `FAILED`.',
       ),
     pauseReason: z
       .string()
