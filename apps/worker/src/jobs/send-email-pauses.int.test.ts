@@ -151,6 +151,10 @@ test.each(['AUTH', 'MAIL'] as const)('an email that is refused at %s waits for t
   await refused.close()
   await server.close()
   expect(await readEmail(ctx, id)).toMatchObject({ status: 'PENDING', reason: `535 5.7.8 ${refusal} refused` })
+  const { values } = await refused.metrics.mails.get()
+  expect(values.filter(({ value }) => value > 0)).toEqual([
+    { labels: { kind: 'EMAIL', outcome: 'deferred' }, value: 1 },
+  ])
   smtp.decide(() => 'accept')
   await send(id)
   expect(await readEmail(ctx, id)).toMatchObject({ status: 'SENT', reason: null })

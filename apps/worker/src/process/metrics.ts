@@ -1,6 +1,7 @@
+import type { EmailOutcome } from '@rapport/core/emails/record-emails.ts'
 import { createCounter, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { createPublishedCounter } from '@rapport/core/work/published-counter.ts'
-import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
+import { allMailKinds, type AnyMailKind, type MailOutcome, mayPassLater } from '@rapport/core/mail/mails.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
 import type { MailSource } from '../smtp/connection-slots.ts'
@@ -78,7 +79,7 @@ export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetri
   return {
     async send(mail, identity, check) {
       const outcome = await transport.send(mail, check, sourceOf(identity))
-      mails.inc({ kind: identity.kind, outcome: toOutcomeLabel(outcome) })
+      mails.inc({ kind: identity.kind, outcome: toOutcomeLabel(outcome as EmailOutcome, identity.kind) })
       return outcome
     },
     close: () => transport.close(),
@@ -90,9 +91,12 @@ function sourceOf(identity: MailIdentity): MailSource {
   return identity.kind === 'CAMPAIGN' ? 'campaign' : 'single'
 }
 
-function toOutcomeLabel(outcome: unknown): MailOutcomeLabel {
-  const { kind, temporary } = outcome as Partial<Extract<MailOutcome, { kind: 'refused' }>>
-  if (kind === 'refused') return temporary ? 'deferred' : 'refused'
-  if (kind === 'ambiguous') return 'unknown'
-  return kind === 'sent' ? 'sent' : 'withdrawn'
+/** What a `LateCheck` returns may have no kind. A campaign pauses after a refusal that a single mail waits for. */
+function toOutcomeLabel(outcome: EmailOutcome, mailKind: AnyMailKind): MailOutcomeLabel {
+  if (outcome.kind === 'refused') {
+    const isDeferred = mailKind === 'CAMPAIGN' ? outcome.temporary : mayPassLater(outcome)
+    return isDeferred ? 'deferred' : 'refused'
+  }
+  if (outcome.kind === 'ambiguous') return 'unknown'
+  return outcome.kind === 'sent' ? 'sent' : 'withdrawn'
 }
