@@ -1537,7 +1537,7 @@ export class Emails extends Resource {
    *
    * Accepts an email from a template, which is sent in the background, before campaigns. `to` names one person: `email` finds the contact or creates it, and fills what is empty. A missing, unknown or ill-typed value is a 400 at `data.<name>`.
    *
-   * It is sent at most once: a temporary refusal is tried again at most five times in 24 hours; after a crash or an ambiguous response it is `INTERRUPTED`, and only another request sends another one. With an `Idempotency-Key`, a repeated request sends no second email.
+   * It is sent at most once: a temporary refusal, or one of the login or the sender, is tried again at most five times in 24 hours; after a crash or an ambiguous response it is `INTERRUPTED`, and only another request sends another one. With an `Idempotency-Key`, a repeated request sends no second email.
    *
    * Returns 409 `opted_out` if the address bounced, complained, or was blocked (`MANUAL`). An opt-out from newsletters does not stop it. Returns 409 `wrong_state` while the template is PAUSED. Emits `email.sent`, `email.failed`, `email.interrupted` or `email.skipped`.
    *
